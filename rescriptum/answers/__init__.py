@@ -1,0 +1,1 @@
+"""What an unattended installer receives, and who decided it."""

@@ -1,0 +1,1 @@
+"""The families of documents, one module each."""

@@ -1,0 +1,1 @@
+"""Installer images and trees: recognised, catalogued, served without unpacking."""

@@ -1,0 +1,1 @@
+"""The installer families, one module each, and the table of them."""

@@ -1,0 +1,1 @@
+"""The composition roots: the only modules that join sibling packages."""

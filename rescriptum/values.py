@@ -1,0 +1,156 @@
+"""Values that every room uses: addresses of machines and listeners, bytes on a disk."""
+
+import re
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Self
+
+from attrs import frozen
+
+OCTET_STREAM = "application/octet-stream"
+
+
+@frozen
+class Problem:
+    """
+    Something an operator has to mend.
+
+    :ivar source: where it is: a variable, a file and line, an image's id.
+    :ivar text: what is wrong and what would be right.
+    """
+
+    source: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.text}"
+
+
+_NOT_HEX = re.compile(r"[^0-9a-f]")
+_MAC_TEXT = re.compile(r"(?:[0-9a-f]{2}([:-]?))(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}", re.I)
+
+
+@frozen(order=True)
+class MAC:
+    """
+    The hardware address of a network interface, one value for its four spellings (W080).
+
+    :ivar bare: twelve lower-case hexadecimal digits.
+    """
+
+    bare: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """
+        :raises ValueError: unless ``text`` is six octets, with colons, with hyphens or bare.
+        """
+        if not _MAC_TEXT.fullmatch(text):
+            raise ValueError(f"not a MAC address: {text!r}")
+        return cls(_NOT_HEX.sub("", text.lower()))
+
+    def joined(self, separator: str) -> str:
+        return separator.join(self.bare[at : at + 2] for at in range(0, 12, 2))
+
+    def __str__(self) -> str:
+        return self.joined(":")
+
+
+@frozen
+class Listen:
+    """
+    Where a listener binds.
+
+    :ivar host: an IPv4 or IPv6 address, without brackets.
+    :ivar port: 0 for any free one.
+    """
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """
+        :raises ValueError: unless ``text`` is ``ADDRESS:PORT`` or ``[IPv6]:PORT``.
+        """
+        host, colon, port = text.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+            v6 = True
+        else:
+            v6 = False
+        if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            raise ValueError(f"not ADDRESS:PORT: {text!r}")
+        try:
+            address = ip_address(host)
+        except ValueError:
+            raise ValueError(f"not an IP address before the port: {text!r}") from None
+        if (address.version == 6) != v6:
+            raise ValueError(f"an IPv6 address needs brackets, an IPv4 address none: {text!r}")
+        return cls(str(address), int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@frozen
+class Extent:
+    """
+    A run of bytes within a file.
+
+    :ivar offset: of its first byte.
+    :ivar length: in bytes.
+    """
+
+    offset: int
+    length: int
+
+
+@frozen
+class Content:
+    """
+    Bytes on a disk: a whole file, or a file inside an image.
+
+    :ivar path: the file that holds them.
+    :ivar extents: which of its bytes, in order.
+    :ivar version: what changes when the file is replaced (device, inode, size, mtime in ns).
+    :ivar media_type: exactly what ``Content-Type`` says.
+    :ivar digest: SHA-256 in hexadecimal, where one is recorded for these very bytes.
+    :ivar modified: Unix time in whole seconds.
+    """
+
+    path: Path
+    extents: tuple[Extent, ...]
+    version: tuple[int, int, int, int]
+    media_type: str = OCTET_STREAM
+    digest: str | None = None
+    modified: int = 0
+
+    @property
+    def size(self) -> int:
+        return sum(each.length for each in self.extents)
+
+    @property
+    def etag(self) -> str:
+        """Strong and quoted, as edk2 wants it (W157)."""
+        if self.digest is not None:
+            return f'"{self.digest}"'
+        _, _, size, mtime = self.version
+        at = self.extents[0].offset if self.extents else 0
+        return f'"{size:x}-{mtime:x}-{at:x}-{self.size:x}"'
+
+
+@frozen
+class Generated:
+    """
+    Bytes made up on the spot: a script, a configuration for a loader.
+
+    :ivar media_type: exactly what ``Content-Type`` says.
+    """
+
+    data: bytes
+    media_type: str = "text/plain; charset=us-ascii"
+
+    @property
+    def size(self) -> int:
+        return len(self.data)

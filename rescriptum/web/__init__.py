@@ -1,0 +1,1 @@
+"""HTTP as the boot server speaks it: routes, ranges, files sent without copying."""

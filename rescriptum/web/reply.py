@@ -1,0 +1,67 @@
+"""What a route decides to say, as a value; the listener performs it."""
+
+from enum import Enum
+
+from attrs import field, frozen
+
+from ..values import Content
+from .request import Request
+
+TEXT = "text/plain; charset=utf-8"
+
+
+@frozen
+class Reply:
+    """
+    Bytes in memory.
+
+    :ivar headers: further ones, names as they go out; never ``Content-Length``, ``-Type``.
+    :ivar about: what the listener's access log is told beside the request.
+    """
+
+    body: bytes = field(repr=False)
+    media_type: str = TEXT
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    about: object = None
+
+
+@frozen
+class FileReply:
+    """Bytes on a disk: ranges, conditions and zero-copy sending are the listener's affair."""
+
+    content: Content
+    headers: tuple[tuple[str, str], ...] = ()
+    about: object = None
+
+
+class Outcome(Enum):
+    """How a reply ended on the wire."""
+
+    SENT = "sent"
+    STOPPED = "stopped"  # the client left before the end
+    FAILED = "failed"  # our side could not go on: a file that shrank, a disk that failed
+    TIMED_OUT = "timed-out"
+
+
+@frozen
+class Finished:
+    """
+    One exchange, over: what access logs are made of.
+
+    :ivar request: None where no request could be read.
+    :ivar sent: bytes of the body that left.
+    :ivar size: of the whole entity, where it is a file: ranges are parts of it.
+    :ivar seconds: from the request's last byte to the reply's.
+    :ivar reason: for the log alone, never for the client.
+    """
+
+    request: Request | None
+    peer: tuple[str, int]
+    status: int
+    sent: int
+    size: int
+    seconds: float
+    outcome: Outcome
+    about: object = None
+    reason: str = ""

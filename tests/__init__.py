@@ -1,0 +1,1 @@
+"""The tests: this directory mirrors ``rescriptum``; ``functional`` and ``lab`` use real sockets."""
