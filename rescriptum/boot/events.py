@@ -29,7 +29,7 @@ class Event:
     name: ClassVar[str]
     link: ClassVar[str]
     sentence: ClassVar[str]
-    level: ClassVar[LogLevel] = INFO  # type: ignore[valid-type]
+    level: ClassVar[LogLevel] = INFO
     problem: ClassVar[bool] = False
 
     peer: tuple[str, int]
