@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO, cast
 
-from constantly import NamedConstant
 from twisted.logger import (
     FileLogObserver,
     FilteringLogObserver,
@@ -65,7 +64,7 @@ class Wanted:
     def __init__(self, show: str) -> None:
         self._problems_only = show == "problems"
 
-    def __call__(self, event: LogEvent) -> NamedConstant:
+    def __call__(self, event: LogEvent) -> object:
         level = event["log_level"]
         if level >= LogLevel.warn:
             return PredicateResult.yes
