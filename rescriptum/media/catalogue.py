@@ -1,0 +1,245 @@
+"""
+What the media directory offers, as a value: images, trees, and what is wrong with either.
+
+An image is ``<id>.iso`` or ``<id>.img``, a tree a directory ``<id>/`` with a kernel and an initrd;
+a directory beside an image of the same id holds the boot files that the image lacks.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+from attrs import field, frozen
+
+from ..values import Content, Problem
+
+#: First segments of the media listener that are no image.
+RESERVED = frozenset(("boot", "ipxe", "netboot.xyz", "health", "media"))
+SUFFIXES = (".iso", ".img")
+SIDECAR = ".media"
+MAX_ENTRIES = 1024
+#: Directories that stand in a media directory for reasons of their own.
+_NO_TREES = RESERVED | {"lost+found"}
+
+_ID = re.compile(r"[A-Za-z0-9_:-][A-Za-z0-9._:-]{0,127}")
+
+
+class Part(Enum):
+    """What of a medium is asked for, by the word in its URL."""
+
+    IMAGE = "iso"
+    KERNEL = "kernel"
+    INITRD = "initrd"
+    FILE = "file"
+
+
+@frozen
+class Medium:
+    """
+    One entry of the catalogue.
+
+    :ivar family: a name of ``families/table.py``, or ``unknown``.
+    :ivar variant: which kind within the family, ``server`` or ``dvd``; empty where there is one.
+    :ivar version: in the vendor's words, or empty.
+    :ivar architecture: as iPXE calls it, ``x86_64``, ``arm64`` or ``i386``; None is not known.
+    :ivar size: of the image in bytes; of a tree, its kernel and initrd.
+    :ivar image: the whole image; None for a tree.
+    :ivar digest: SHA-256 that was recorded for the image, whether or not it still holds.
+    :ivar arguments: of the kernel, the operator's, beside those of the family.
+    :ivar memory: megabytes a machine should have, or None: nobody measured.
+    :ivar notes: what an operator should know of it; where it cannot be booted, why.
+    """
+
+    id: str
+    family: str
+    variant: str = ""
+    version: str = ""
+    architecture: str | None = None
+    size: int = 0
+    image: Content | None = field(default=None, repr=False)
+    kernel: Content | None = field(default=None, repr=False)
+    initrd: Content | None = field(default=None, repr=False)
+    digest: str | None = None
+    arguments: tuple[str, ...] = ()
+    memory: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def bootable(self) -> bool:
+        """Whether iPXE can start it: it has a kernel and an initrd that work over the network."""
+        return self.kernel is not None and self.initrd is not None
+
+    @property
+    def title(self) -> str:
+        """For people: the version where it says enough, else the id."""
+        return self.version or self.id
+
+    def content(self, part: Part) -> Content | None:
+        """:returns: a part that has a route of its own, or None where the medium lacks it."""
+        return {Part.IMAGE: self.image, Part.KERNEL: self.kernel, Part.INITRD: self.initrd}.get(
+            part
+        )
+
+
+@frozen
+class Catalogue:
+    """
+    The directory at one moment.
+
+    :ivar entries: sorted by id.
+    :ivar problems: what an operator has to mend.
+    :ivar pending: ids of images that were seen and not yet looked into.
+    """
+
+    entries: tuple[Medium, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    pending: frozenset[str] = frozenset()
+
+    def find(self, name: str) -> Medium | None:
+        return next((each for each in self.entries if each.id == name), None)
+
+
+@frozen
+class Item:
+    """
+    One name in the media directory.
+
+    :ivar directory: else it is a file.
+    """
+
+    name: str
+    directory: bool = False
+
+
+@frozen
+class Candidate:
+    """
+    An id and what the directory has under it.
+
+    :ivar image: name of the image, or None.
+    :ivar folder: name of the directory, or None: the tree, or what stands beside the image.
+    :ivar sidecar: name of the sidecar, or None.
+    """
+
+    id: str
+    image: str | None = None
+    folder: str | None = None
+    sidecar: str | None = None
+
+
+def valid_id(text: str) -> bool:
+    """Whether ``text`` may be an id: it becomes a segment of URLs and a word of scripts."""
+    return _ID.fullmatch(text) is not None
+
+
+def _suffix(name: str) -> str:
+    return next((each for each in (*SUFFIXES, SIDECAR) if name.lower().endswith(each)), "")
+
+
+def candidates(items: Iterable[Item]) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
+    """
+    Sort a listing into media.
+
+    :param items: in any order; hidden ones and other kinds of file are passed over.
+    """
+    images: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    sidecars: dict[str, str] = {}
+    problems: list[Problem] = []
+    for item in sorted(items, key=lambda each: each.name):
+        suffix = "" if item.directory else _suffix(item.name)
+        if item.name.startswith(".") or not (item.directory or suffix):
+            continue
+        if item.directory and item.name.lower() in _NO_TREES:
+            continue
+        name = item.name[: len(item.name) - len(suffix)]
+        known = images if suffix in SUFFIXES else sidecars if suffix else folders
+        if trouble := _trouble(name, known):
+            problems.append(Problem(item.name, trouble))
+        else:
+            known[name] = item.name
+    ids = sorted({*images, *folders})
+    problems += [
+        Problem(sidecars[name], "describes no image and no tree of this name")
+        for name in sorted(set(sidecars) - set(ids))
+    ]
+    if len(ids) > MAX_ENTRIES:
+        problems.append(Problem("media", f"only the first {MAX_ENTRIES} of {len(ids)} are listed"))
+    found = (
+        Candidate(name, images.get(name), folders.get(name), sidecars.get(name))
+        for name in ids[:MAX_ENTRIES]
+    )
+    return tuple(found), tuple(problems)
+
+
+def _trouble(name: str, known: dict[str, str]) -> str:
+    if not valid_id(name):
+        return "an id is letters, digits and - _ . : and does not start with a dot; rename it"
+    if name.lower() in RESERVED:
+        return f"{name!r} is a path of the server itself; rename it"
+    if name in known:
+        return f"has the same id as {known[name]}; rename one of them"
+    return ""
+
+
+def as_json(catalogue: Catalogue) -> dict[str, object]:
+    """:returns: what ``GET /`` and ``media list --json`` say."""
+    return {
+        "media": [
+            {
+                "id": each.id,
+                "family": each.family,
+                "variant": each.variant,
+                "version": each.version,
+                "arch": each.architecture,
+                "size": each.size,
+                "sha256": each.digest,
+                "bootable": each.bootable,
+                "memory": each.memory,
+                "notes": list(each.notes),
+            }
+            for each in catalogue.entries
+        ],
+        "problems": [{"source": each.source, "problem": each.text} for each in catalogue.problems],
+        "pending": sorted(catalogue.pending),
+    }
+
+
+COLUMNS = ("ID", "FAMILY", "ARCH", "VERSION", "SIZE", "PINNED")
+
+
+def size_text(size: int) -> str:
+    """:returns: ``size`` bytes in the largest unit that leaves a whole part: ``3.1 GiB``."""
+    units = ("B", "KiB", "MiB", "GiB", "TiB")
+    amount, at = float(size), 0
+    while amount >= 1024 and at < len(units) - 1:
+        amount, at = amount / 1024, at + 1
+    return f"{size} B" if at == 0 else f"{amount:.1f} {units[at]}"
+
+
+def rows(catalogue: Catalogue) -> Sequence[tuple[str, ...]]:
+    """:returns: a row for every entry, a cell for each of :data:`COLUMNS`."""
+    return [
+        (
+            each.id,
+            each.family,
+            each.architecture or "-",
+            each.version or "-",
+            size_text(each.size),
+            each.digest[:9] if each.digest else "-",
+        )
+        for each in catalogue.entries
+    ]
+
+
+def as_text(catalogue: Catalogue) -> str:
+    """:returns: a table for people, then the problems."""
+    table = [COLUMNS, *rows(catalogue)]
+    widths = [max(len(row[at]) for row in table) for at in range(len(COLUMNS))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+    lines += [f"problem: {each}" for each in catalogue.problems]
+    lines += [f"pending: {each}" for each in sorted(catalogue.pending)]
+    return "".join(f"{line}\n" for line in lines)
