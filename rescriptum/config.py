@@ -8,7 +8,7 @@ import os
 import pwd
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -209,9 +209,9 @@ class Reading:
         return found
 
 
-def _exists(look_up: object, name: str) -> bool:
+def _exists(look_up: Callable[[str], object], name: str) -> bool:
     try:
-        look_up(name)  # type: ignore[operator]
+        look_up(name)
     except KeyError:
         return False
     return True

@@ -112,16 +112,16 @@ def autoexec(media_url: str, media_port: int) -> str:
     iPXE 1.21 has no address yet when it runs this, 2.0 has. The address it was booted from,
     ``next-server``, is known to reach us; the configured one is the second try.
     """
-    configured = f"{media_url}/ipxe/bootstrap"
+    first = f"http://${{next-server}}:{media_port}/ipxe/bootstrap?mac=${{netX/mac}}"
+    configured = f"{media_url}/ipxe/bootstrap?mac=${{netX/mac}}"
     return script(
         [
             "# Which machine is this, and what was decided for it?",
             "isset ${netX/ip} || dhcp || goto unreachable",
-            f"isset ${{next-server}} && chain http://${{next-server}}:{media_port}/ipxe/bootstrap"
-            " && exit ||",
+            f"isset ${{next-server}} && chain {first} && exit ||",
             f"chain {word(configured)} && exit ||",
             ":unreachable",
-            f"echo No boot server answered at {prose(configured)}",
+            f"echo No boot server answered at {prose(media_url)}",
             "sleep 10",
             "exit 1",
         ]
@@ -138,7 +138,8 @@ def pxelinux_config() -> str:
 
 def bootstrap(media_url: str, answers_url: str, unclaimed: Unclaimed) -> str:
     """The first script over HTTP: says who the machine is, falls through where nothing claims."""
-    otherwise = f"chain {word(media_url)}/ipxe/menu" if unclaimed is Unclaimed.MENU else "exit"
+    to_menu = f"chain {word(media_url)}/ipxe/menu?${{machine}}"
+    otherwise = to_menu if unclaimed is Unclaimed.MENU else "exit"
     first, *rest = _IDENTITY
     return script(
         [
@@ -191,7 +192,11 @@ class Choice:
 _TOOLS = (
     ("shell", "iPXE shell", ("shell ||", "goto again")),
     ("netinfo", "Network interfaces", ("ifstat ||", "route ||", "prompt ||", "goto again")),
-    ("retry", "Ask again", ("chain {media}/ipxe/bootstrap || goto again", "goto again")),
+    (
+        "retry",
+        "Ask again",
+        ("chain {media}/ipxe/bootstrap?mac=${{netX/mac}} || goto again", "goto again"),
+    ),
     (
         "endpoints",
         "Another boot server",
@@ -239,7 +244,7 @@ def menu(
         "echo It did not start; the menu comes back.",
         "prompt --timeout 10000 ||",
         ":again",
-        f"chain {media}/ipxe/menu || goto local",
+        f"chain {media}/ipxe/menu?mac=${{netX/mac}} || goto local",
         ":local",
         # Works on BIOS and UEFI alike, unlike sanboot of a drive number.
         "exit",

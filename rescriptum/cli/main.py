@@ -1,0 +1,106 @@
+"""``rescriptum``: the operator's command line over the server's own parts."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, NoReturn, TextIO
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import react
+from twisted.python.usage import Options, UsageError
+
+from ..config import Config, Reading, read
+from ..errors import ConfigError, RescriptumError
+from .boot import BootOptions
+from .config import ConfigOptions
+from .media import MediaOptions
+from .options import Group, Performed, PerformedLater, PerformedOnReading
+from .render import RenderOptions
+
+DONE, FAILED, MISUSED = 0, 1, 2
+
+
+class RescriptumOptions(Group):
+    """The root of the command line."""
+
+    synopsis = "Usage: rescriptum [--config FILE] COMMAND [options]"
+    longdesc = "The server itself is started by 'twistd -n rescriptum'."
+    optParameters: ClassVar[list[list[str | None]]] = [
+        ["config", "c", None, "A TOML file with settings (or RESCRIPTUM_CONFIG)."],
+    ]
+    subCommands: ClassVar[list[list[object]]] = [
+        ["boot", None, BootOptions, "Loaders, scripts, DHCP snippets, and would a machine boot?"],
+        ["config", None, ConfigOptions, "Every setting, its value and who said so."],
+        ["media", None, MediaOptions, "The images."],
+        ["render", None, RenderOptions, "What an installer would receive."],
+    ]
+
+
+def perform(leaf: Options, reading: Reading, out: TextIO, err: TextIO) -> int:
+    """:returns: the exit code of one parsed command."""
+    if isinstance(leaf, PerformedOnReading):
+        return leaf.perform_reading(reading, out, err)
+    for warning in reading.warnings:
+        err.write(f"warning: {warning}\n")
+    config = reading.config()
+    if isinstance(leaf, Performed):
+        return leaf.perform(config, out, err)
+    assert isinstance(leaf, PerformedLater)
+    return _perform_later(leaf, config, out, err)
+
+
+def _perform_later(leaf: PerformedLater, config: Config, out: TextIO, err: TextIO) -> int:
+    codes: list[int] = []
+
+    def started(reactor: object) -> Deferred[None]:
+        async def run() -> None:
+            try:
+                codes.append(await leaf.perform_async(reactor, config, out, err))
+            except RescriptumError as e:
+                err.write(f"error: {e}\n")
+                codes.append(FAILED)
+
+        return Deferred.fromCoroutine(run())
+
+    try:
+        react(started)
+    except SystemExit as e:
+        if not codes:  # our own fault: react has shown the traceback
+            return e.code if isinstance(e.code, int) else FAILED
+    return codes[0]
+
+
+def main(argv: Sequence[str], environ: Mapping[str, str], out: TextIO, err: TextIO) -> int:
+    """:returns: 0 done, 1 it did not succeed, 2 it was not asked rightly or cannot start."""
+    options = RescriptumOptions()
+    try:
+        options.parseOptions(list(argv))
+    except UsageError as e:
+        err.write(f"{_leaf(options)}\nerror: {e}\n")
+        return MISUSED
+    named = options["config"]
+    reading = read(environ, Path(named) if named is not None else None)
+    try:
+        return perform(_leaf(options), reading, out, err)
+    except ConfigError as e:
+        for problem in e.problems:
+            err.write(f"error: {problem}\n")
+        return MISUSED
+    except RescriptumError as e:
+        err.write(f"error: {e}\n")
+        return FAILED
+    except BrokenPipeError:  # the reader of our output went away: head, less
+        return FAILED
+
+
+def _leaf(options: Options) -> Options:
+    """:returns: the innermost command that was named."""
+    while getattr(options, "subCommand", None) is not None and hasattr(options, "subOptions"):
+        options = options.subOptions
+    return options
+
+
+def run() -> NoReturn:
+    """The console script."""
+    sys.exit(main(sys.argv[1:], os.environ, sys.stdout, sys.stderr))

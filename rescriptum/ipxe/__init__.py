@@ -1,0 +1,1 @@
+"""What iPXE asks over HTTP before any image: the bootstrap and the menu."""
