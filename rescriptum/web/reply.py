@@ -17,6 +17,7 @@ class Reply:
 
     :ivar headers: further ones, names as they go out; never ``Content-Length``, ``-Type``.
     :ivar about: what the listener's access log is told beside the request.
+    :ivar reason: why, where the client is told nothing but a status: for the access log alone.
     """
 
     body: bytes = field(repr=False)
@@ -24,6 +25,7 @@ class Reply:
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     about: object = None
+    reason: str = ""
 
 
 @frozen
@@ -50,6 +52,7 @@ class Finished:
     One exchange, over: what access logs are made of.
 
     :ivar request: None where no request could be read.
+    :ivar status: 0 where the connection ended before one was chosen.
     :ivar sent: bytes of the body that left.
     :ivar size: of the whole entity, where it is a file: ranges are parts of it.
     :ivar seconds: from the request's last byte to the reply's.

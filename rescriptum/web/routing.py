@@ -1,0 +1,229 @@
+"""Which function answers a request, and what its errors say to the client."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Protocol, TypeVar
+
+from attrs import frozen
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import RescriptumError, Unavailable
+from .reply import FileReply, Finished, Reply
+from .request import Request
+
+Answer = Reply | FileReply
+Route = Callable[..., Answer | Awaitable[Answer]]
+_R = TypeVar("_R", bound=Route)
+
+_log = Logger()
+
+#: THE table of statuses. An error whose own code is not here has its parent class's.
+STATUSES: Mapping[str, int] = {
+    "error": 500,
+    "malformed": 400,
+    # What the operator wrote, not what the client sent.
+    "malformed-document": 500,
+    "malformed-image": 500,
+    "refused": 403,
+    "not-found": 404,
+    "unavailable": 503,
+}
+
+
+class Application(Protocol):
+    """What a listener serves: routes, and the access log's two hooks."""
+
+    routes: "Routes"
+
+    def finished(self, done: Finished) -> None:
+        """One exchange is over; called once for each."""
+
+    def closed(self, peer: tuple[str, int]) -> None:
+        """A connection that had exchanges is gone: what was counted for it can be logged."""
+
+
+@frozen
+class Pattern:
+    """
+    The paths that a route takes.
+
+    :ivar parts: one for each segment: a literal, or None for a capture.
+    :ivar rest: whether any further segments follow, captured as one.
+    """
+
+    parts: tuple[str | None, ...]
+    rest: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "Pattern":
+        """:raises ValueError: for ``<name...>`` anywhere but at the end."""
+        words = [word for word in text.split("/") if word]
+        rest = bool(words) and words[-1].startswith("<") and words[-1].endswith("...>")
+        if rest:
+            words.pop()
+        if any(word.endswith("...>") for word in words):
+            raise ValueError(f"a rest before the end: {text!r}")
+        return cls(tuple(None if word.startswith("<") else word for word in words), rest)
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """Less is tried first: a literal before a capture before a rest."""
+        kinds = tuple(0 if part is not None else 1 for part in self.parts)
+        return (*kinds, 2) if self.rest else kinds
+
+    def match(self, segments: tuple[str, ...]) -> tuple[str, ...] | None:
+        """:returns: what was captured, or None where the path is another."""
+        parts = self.parts
+        if len(segments) != len(parts) and (not self.rest or len(segments) < len(parts)):
+            return None
+        captures = []
+        for part, segment in zip(parts, segments, strict=False):
+            if part is None:
+                captures.append(segment)
+            elif part != segment:
+                return None
+        if self.rest:
+            captures.append("/".join(segments[len(parts) :]))
+        return tuple(captures)
+
+
+class Routes:
+    """
+    The table of an application's routes, filled by decorators in its class body.
+
+    A route is ``def f(self, request, *captures)`` and returns a reply or an awaitable of one.
+    """
+
+    def __init__(self) -> None:
+        self._methods: dict[Pattern, dict[str, Route]] = {}
+        self._ordered: list[tuple[Pattern, dict[str, Route]]] = []
+
+    def get(self, pattern: str) -> Callable[[_R], _R]:
+        """The decorated function answers GET, and HEAD: the same without the body."""
+        return self._on(pattern, "GET", "HEAD")
+
+    def post(self, pattern: str) -> Callable[[_R], _R]:
+        """The decorated function answers POST."""
+        return self._on(pattern, "POST")
+
+    def _on(self, text: str, *methods: str) -> Callable[[_R], _R]:
+        pattern = Pattern.parse(text)
+
+        def add(function: _R) -> _R:
+            table = self._methods.setdefault(pattern, {})
+            if not table.keys().isdisjoint(methods):
+                raise ValueError(f"two routes for {methods[0]} {text!r}")
+            table.update(dict.fromkeys(methods, function))
+            self._ordered = sorted(self._methods.items(), key=lambda item: item[0].rank)
+            return function
+
+        return add
+
+    def find(
+        self, method: str, segments: tuple[str, ...]
+    ) -> tuple[Route, tuple[str, ...]] | frozenset[str]:
+        """
+        :returns: the function and what it is called with; or, where there is none, the methods
+            that the path does take: none at all for a path that is not there.
+        """
+        allowed: frozenset[str] = frozenset()
+        for pattern, methods in self._ordered:
+            captures = pattern.match(segments)
+            if captures is not None:
+                route = methods.get(method)
+                if route is not None:
+                    return route, captures
+                allowed = allowed.union(methods)
+        return allowed
+
+
+class Mounted:
+    """
+    Several applications on one listener, told apart by the first segment of the path.
+
+    Each sees the whole path, and hears of its own exchanges only.
+
+    :ivar default: for every other path, and for what was no request at all.
+    """
+
+    def __init__(self, default: Application, mounts: Mapping[str, Application]) -> None:
+        self.default = default
+        self._mounts = dict(mounts)
+
+    def at(self, segments: tuple[str, ...]) -> Application:
+        return self._mounts.get(segments[0], self.default) if segments else self.default
+
+
+def status_of(error: RescriptumError) -> int:
+    """The status that the table has for ``error``."""
+    for kind in type(error).__mro__:
+        status = STATUSES.get(vars(kind).get("code", ""))
+        if status is not None:
+            return status
+    return 500
+
+
+def bare(status: int, reason: str = "", headers: tuple[tuple[str, str], ...] = ()) -> Reply:
+    """A status sentence for the client, and the reason for the access log."""
+    sentence = f"{status} {HTTPStatus(status).phrase}\n".encode("ascii")
+    return Reply(sentence, status=status, headers=headers, reason=reason)
+
+
+def refusal(error: RescriptumError) -> Reply:
+    """What a client is told of ``error``: a status, when to ask again, and nothing else."""
+    headers: tuple[tuple[str, str], ...] = ()
+    if isinstance(error, Unavailable):
+        headers = (("Retry-After", str(error.retry_after)),)  # iPXE waits it out (W166)
+    return bare(status_of(error), str(error) or error.code, headers)
+
+
+def _failed(failure: Failure) -> Reply:
+    if isinstance(failure.value, RescriptumError):
+        return refusal(failure.value)
+    if failure.check(CancelledError):  # the client left, or its time is up
+        return bare(503, "cancelled")
+    _log.failure("A route failed", failure)
+    return bare(500, f"{type(failure.value).__name__}: see the log")
+
+
+def dispatch(application: Application, request: Request) -> Answer | Deferred[Answer]:
+    """
+    Call the route of ``request``.
+
+    Never raises: an error is the reply that the client gets for it. What is not one of ours is
+    logged, once. A :class:`Deferred` is returned only where the route has to wait; cancelling
+    it cancels the route.
+    """
+    found = application.routes.find(request.method, request.segments)
+    if isinstance(found, frozenset):
+        if not found:
+            return bare(404, "no such path")
+        return bare(405, f"method {request.method}", (("Allow", ", ".join(sorted(found))),))
+    route, captures = found
+    try:
+        result = route(application, request, *captures)
+    except Exception:  # noqa: BLE001 - the shell meets the network here
+        return _failed(Failure())
+    if isinstance(result, (Reply, FileReply)):
+        return result
+    deferred = Deferred.fromCoroutine(_awaited(result))
+    deferred.addErrback(_failed)
+    return deferred
+
+
+async def _awaited(result: Awaitable[Answer]) -> Answer:
+    return await result
+
+
+async def answer(application: Application | Mounted, request: Request) -> Answer:
+    """
+    What a listener with ``application`` would reply to ``request``: the way in without a socket.
+
+    Never raises: see :func:`dispatch`.
+    """
+    if isinstance(application, Mounted):
+        application = application.at(request.segments)
+    result = dispatch(application, request)
+    return await result if isinstance(result, Deferred) else result
