@@ -49,6 +49,8 @@ RISCV64_LOADER = "ipxe-riscv64.efi"
 #: For a machine whose DHCP server cannot tell iPXE from the firmware that loaded it: stock
 #: ``undionly.kpxe`` would load itself for ever, pxelinux carries our script instead.
 ONE_LOADER = "pxelinux.0"
+#: What it fetches from beside itself to become iPXE; the script is answered from memory.
+ONE_LOADER_PARTS = ("ldlinux.c32", "ipxe.lkrn")
 #: For firmware that sends no option 93 at all.
 FALLBACK = BIOS_LOADER
 
