@@ -201,10 +201,8 @@ def _would_start(reading: Reading, draft: Path, target: Path) -> None:
     else:
         problems = read({**environ, "RESCRIPTUM_ENV_FILE": str(draft)}).all_problems()
     if problems:
-        shown = (
-            Problem(each.source.replace(str(draft), str(target)), each.text) for each in problems
-        )
-        raise Refused("no server would start on that: " + "; ".join(map(str, shown)))
+        text = "; ".join(str(each) for each in problems).replace(str(draft), str(target))
+        raise Refused(f"no server would start on that: {text}")
 
 
 def _replace(path: Path, text: str, approve: Callable[[Path], None]) -> None:
