@@ -5,6 +5,7 @@ A line is ``TIME PEER TEXT``: UTC to the second, the machine's address and port 
 event's sentence.
 """
 
+import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,6 @@ from twisted.logger import (
     LogEvent,
     LogLevel,
     PredicateResult,
-    eventAsJSON,
     formatEvent,
 )
 from zope.interface import implementer
@@ -107,9 +107,19 @@ def observer(show: str, file: str) -> ILogObserver:
 
 def json_line(event: LogEvent) -> str:
     """:returns: ``event`` with all its fields, as one line of JSON."""
-    return eventAsJSON({**event, "text": formatEvent(event)}) + "\n"
+    failure = event.get("log_failure")
+    shown = {
+        "time": datetime.fromtimestamp(event["log_time"], UTC).isoformat(timespec="milliseconds"),
+        "level": event["log_level"].name,
+        "namespace": event.get("log_namespace"),
+        "text": formatEvent(event),
+        **{name: value for name, value in event.items() if not name.startswith("log_")},
+    }
+    if failure is not None:
+        shown["traceback"] = failure.getTraceback()
+    return json.dumps(shown, default=str) + "\n"
 
 
-def json() -> ILogObserver:
-    """For ``twistd --logger rescriptum.logs.json``: a JSON object a line, on stderr."""
+def json_lines() -> ILogObserver:
+    """For ``twistd --logger rescriptum.logs.json_lines``: a JSON object a line, on stderr."""
     return FileLogObserver(sys.stderr, json_line)

@@ -249,18 +249,18 @@ class AnswerSent(_Answered):
     """
     What the machine received.
 
-    :ivar format: the family of the document.
+    :ivar family: of the document, what the line calls its format.
     :ivar machine: the identity whose document claimed the request, or empty.
     :ivar group: the group below it, or ``default``, or empty.
     """
 
     name = "answer.sent"
     sentence = (
-        "{method} {target} body={body} {status} format={format} machine={machine} group={group} "
+        "{method} {target} body={body} {status} format={family} machine={machine} group={group} "
         "bytes={size}"
     )
 
-    format: str
+    family: str
     machine: str
     group: str
     size: int

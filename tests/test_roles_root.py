@@ -1,0 +1,52 @@
+"""Tests for ``rescriptum.roles.root``."""
+
+import os
+import pwd
+
+from twisted.application.service import Application, IProcess, Service
+from twisted.internet.defer import Deferred
+from twisted.logger import ILogObserver
+from twisted.trial.unittest import SynchronousTestCase
+
+from rescriptum.logs import Silence
+from rescriptum.roles.root import Root
+
+
+class Stubborn(Service):
+    """Stops when it is told to by the test."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.stopped: Deferred[None] = Deferred()
+
+    def stopService(self) -> Deferred[None]:
+        return self.stopped
+
+
+class RootTests(SynchronousTestCase):
+    def test_waits_for_every_service(self) -> None:
+        """One that cannot stop is named in the log; the others are waited for all the same."""
+        root = Root(Silence(), None, None)
+        first, second = Stubborn("tftp"), Stubborn("media")
+        first.setServiceParent(root)
+        second.setServiceParent(root)
+        done = root.stopService()
+        first.stopped.errback(ZeroDivisionError())
+        self.assertNoResult(done)
+        second.stopped.callback(None)
+        self.successResultOf(done)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    def test_gives_the_application_its_log(self) -> None:
+        observer = Silence()
+        application = Application("rescriptum")
+        Root(observer, None, None).setServiceParent(application)
+        self.assertIs(application.getComponent(ILogObserver), observer)
+
+    def test_names_the_user_to_become(self) -> None:
+        """twistd sheds root after the ports are bound and before anything starts."""
+        application = Application("rescriptum")
+        self.patch(os, "geteuid", lambda: 0)
+        Root(Silence(), "nobody", None).setServiceParent(application)
+        process, entry = IProcess(application), pwd.getpwnam("nobody")
+        self.assertEqual((process.uid, process.gid), (entry.pw_uid, entry.pw_gid))
