@@ -15,6 +15,7 @@ from .template import Template
 #: Of one document, in bytes.
 MAX_DOCUMENT = 1024 * 1024
 
+#: Names of directories that are no machines, in any case.
 DEFAULT = "default"
 GROUPS = "groups"
 
@@ -80,7 +81,7 @@ class Folder:
 @frozen
 class Listing:
     """
-    All that lies in the set's directory, hidden entries left out.
+    All that lies in the set's directory but hidden entries and ``groups``.
 
     :ivar folders: by name.
     :ivar loose: files with a known extension that lie beside the folders.
@@ -118,13 +119,10 @@ class AnswerSet:
         for folder in listing.folders:
             kept, wrong = _by_extension(folder)
             problems += wrong
-            match folder.name.lower():
-                case "groups":
-                    continue
-                case "default":
-                    defaults = {**kept, **defaults}
-                case _:
-                    machines[folder.name] = kept
+            if folder.name.lower() == DEFAULT:
+                defaults = {**kept, **defaults}
+            else:
+                machines[folder.name] = kept
         problems += _names_that_mislead(machines)
         named = [name for name in machines if name.isprintable()]
         return cls(machines, defaults, tuple(problems), Index.of(named))
