@@ -5,9 +5,9 @@ A line is ``TIME PEER TEXT``: UTC to the second, the machine's address and port 
 event's sentence.
 """
 
-import json
 import sys
 from datetime import UTC, datetime
+from json import dumps
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -117,9 +117,9 @@ def json_line(event: LogEvent) -> str:
     }
     if failure is not None:
         shown["traceback"] = failure.getTraceback()
-    return json.dumps(shown, default=str) + "\n"
+    return dumps(shown, default=str) + "\n"
 
 
-def json_lines() -> ILogObserver:
-    """For ``twistd --logger rescriptum.logs.json_lines``: a JSON object a line, on stderr."""
+def json() -> ILogObserver:
+    """For ``twistd --logger rescriptum.logs.json``: a JSON object a line, on stderr."""
     return FileLogObserver(sys.stderr, json_line)
