@@ -1,0 +1,73 @@
+# Run, test and measure rescriptum from a checkout. `make help` lists the targets.
+PYTHON ?= python3
+VENV ?= venv
+BIN = $(VENV)/bin
+# Editable installs do not expose twistd plugins: the checkout itself is on the path.
+export PYTHONPATH = .
+export PYTHONDONTWRITEBYTECODE = 1
+
+.PHONY: help run loaders test trial check lint types docs reference smoke lab lab-all bench clean
+
+help:  ## What each target does.
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST)
+
+$(VENV)/.run: setup.cfg pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+run: $(VENV)/.run run/boot/SHA256SUMS run/answers run/media  ## Serve the example answers on unprivileged ports.
+	BIN=$(BIN) sh examples/run.sh
+
+run/boot/SHA256SUMS:
+	mkdir -p run
+	sh ipxe/build.sh --out run/boot
+
+run/answers:
+	mkdir -p run && cp -R examples/answers run/answers
+
+run/media:
+	mkdir -p run/media
+
+loaders: run/boot/SHA256SUMS  ## Assemble the loaders into run/boot.
+
+test: trial  ## The test suite; the last line counts what passed and failed.
+
+trial: $(VENV)/.dev
+	$(BIN)/python tests/report.py $(SKIPS) $(TESTS)
+
+check: lint types test docs smoke  ## Everything but the lab.
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+docs: $(VENV)/.dev  ## The API documentation into build/api; a warning is an error.
+	$(BIN)/pydoctor --quiet --warnings-as-errors --docformat=restructuredtext \
+	  --project-name=rescriptum --html-output=build/api rescriptum
+
+reference: $(VENV)/.dev  ## Write docs/reference.md anew from the tables in the code.
+	$(BIN)/python -m rescriptum.cli.reference > docs/reference.md
+
+smoke: $(VENV)/.dev  ## Install the built wheel into a clean environment and start it.
+	sh tests/smoke.sh $(BIN)/python
+
+lab: $(VENV)/.dev  ## Boot real firmware in QEMU (root, and the packages that lab.md names).
+	LAB=ci $(BIN)/python tests/report.py --no-skips tests.lab
+
+lab-all: $(VENV)/.dev  ## Every boot of the lab, the installers included.
+	LAB=all $(BIN)/python tests/report.py --no-skips tests.lab
+
+bench: $(VENV)/.dev  ## Measure the hot paths beside their peers; exits 1 below a floor.
+	$(MAKE) -C bench
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) build dist run lab-work _trial_temp* *.egg-info

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Builds the wheel, installs it into a clean environment and starts it there, far from the checkout.
+set -eu
+python=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" -m build --wheel --outdir "$work/dist" . >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
+"$python" -m venv "$work/venv"
+"$work/venv/bin/pip" install -q --disable-pip-version-check "$work"/dist/rescriptum-*.whl
+unset PYTHONPATH
+cd "$work"
+venv/bin/twistd -n rescriptum --help | grep -q serve
+venv/bin/rescriptum --help | grep -q snippet
+venv/bin/rescriptum config | grep -q RESCRIPTUM_ANSWERS_DIR
+venv/bin/rescriptum boot dhcp-snippet --format kea >snippet.json 2>/dev/null
+venv/bin/python -m json.tool snippet.json >/dev/null
+mkdir answers
+RESCRIPTUM_LISTEN_ADDR=127.0.0.1:0 RESCRIPTUM_ANSWERS_DIR=answers RESCRIPTUM_LOG_FILE="$work/log" \
+  venv/bin/twistd -n --pidfile= rescriptum &
+server=$!
+trap 'kill $server 2>/dev/null || true; rm -rf "$work"' EXIT
+port=
+for _ in $(seq 100); do
+  port=$(sed -n 's/.*answers listens on 127\.0\.0\.1:\([0-9]*\).*/\1/p' log 2>/dev/null || true)
+  [ -n "$port" ] && break
+  sleep 0.1
+done
+[ -n "$port" ] || { echo "the installed server did not start"; cat log; exit 1; }
+venv/bin/python - "$port" <<'P'
+import sys, urllib.request
+with urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/health", timeout=5) as reply:
+    assert reply.read() == b"OK\n"
+P
+kill $server
+wait $server
+echo "smoke: the installed wheel serves"
