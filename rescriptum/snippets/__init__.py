@@ -1,1 +1,1 @@
-"""The lines that somebody else's DHCP server needs, one module a server."""
+"""What an operator pastes into the DHCP server they already run: one module per server."""

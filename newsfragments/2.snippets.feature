@@ -1,0 +1,1 @@
+The command `rescriptum boot dhcp-snippet` writes the lines that dnsmasq, ISC dhcpd, Kea, Windows Server, pfSense, OPNsense, RouterOS and UniFi need, DHCPv6 included where the server knows it, and `rescriptum boot check` walks the whole boot chain and says which link breaks.
