@@ -2,10 +2,7 @@
 # The boot server on ports that need no privilege, over the example answer set: `make run`.
 set -eu
 : "${BIN:=venv/bin}"
-export RESCRIPTUM_ANSWERS_DIR="${RESCRIPTUM_ANSWERS_DIR:-run/answers}"
-export RESCRIPTUM_MEDIA_DIR="${RESCRIPTUM_MEDIA_DIR:-run/media}"
-export RESCRIPTUM_BOOT_DIR="${RESCRIPTUM_BOOT_DIR:-run/boot}"
-export RESCRIPTUM_TFTP_ADDR="${RESCRIPTUM_TFTP_ADDR:-0.0.0.0:6969}"
+. examples/environment.sh
 host=$("$BIN/rescriptum" config --value RESCRIPTUM_PUBLIC_HOST)
 cat <<TEXT
 Serving; end it with Ctrl-C. In another terminal, what a machine would see:
