@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import LogEvent, capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.boot.resource import BootFiles
+from rescriptum.boot.resource import LoaderTree
 from rescriptum.boot.store import BootDirectory
 from rescriptum.values import Generated
 from rescriptum.web.decision import decide
@@ -18,13 +18,13 @@ from rescriptum.web.routing import answer
 PEER = ("192.0.2.7", 40000)
 
 
-class BootFilesTests(SynchronousTestCase):
+class LoaderTreeTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.root = Path(self.mktemp())
         (self.root / "x64").mkdir(parents=True)
         (self.root / "ipxe-x86_64.efi").write_bytes(b"MZ" * 512)
         (self.root / "x64" / "a b.efi").write_bytes(b"blank")
-        self.files = BootFiles(
+        self.files = LoaderTree(
             BootDirectory(self.root, {"autoexec.ipxe": Generated(b"#!ipxe\n", "text/plain")})
         )
         self.events = cast(list[LogEvent], self.enterContext(capturedLogs()))

@@ -40,7 +40,7 @@ class _Ranges:
     seconds: float
 
 
-class BootFiles:
+class LoaderTree:
     """``/boot/…``: the files of the boot directory, by the names that TFTP finds them under."""
 
     routes = Routes()
