@@ -5,7 +5,7 @@ from typing import Self
 
 from attrs import field, frozen
 
-from ..errors import MalformedDocument
+from ..errors import MalformedDocument, Unfillable
 from ..values import Problem
 from .facts import Facts, normalise
 from .formats.table import ALIASES, BY_EXTENSION, Format
@@ -61,7 +61,10 @@ class Document:
             raise MalformedDocument(f"{self.source}: {self.error}")
         if isinstance(self.body, bytes):
             return self.body
-        return self.body.fill(facts).encode("utf-8", "surrogateescape")
+        try:
+            return self.body.fill(facts).encode("utf-8", "surrogateescape")
+        except Unfillable as e:
+            raise Unfillable(f"{self.source}: {e}") from e
 
 
 @frozen

@@ -7,6 +7,7 @@ from . import nocloud
 from .documents import DEFAULT, AnswerSet, Document
 from .facts import Facts
 from .formats.table import Format, accepted
+from .selection import Claim
 
 
 @frozen
@@ -31,7 +32,8 @@ def resolve(answers: AnswerSet, facts: Facts) -> Answer:
     :raises Unfillable: when that document needs what the request does not carry.
     """
     formats = accepted(facts.segments)
-    machine, document = _claimed(answers, facts, formats) or _default(answers, formats)
+    claims = answers.index.claims(facts.values)
+    machine, document = _claimed(answers, claims, formats) or _default(answers, claims, formats)
     group = "" if machine else DEFAULT
     body = document.rendered(bound := facts.bound(machine or None))
     asked = facts.segments[-1] if facts.segments else ""
@@ -41,12 +43,12 @@ def resolve(answers: AnswerSet, facts: Facts) -> Answer:
 
 
 def _claimed(
-    answers: AnswerSet, facts: Facts, formats: tuple[Format, ...]
+    answers: AnswerSet, claims: tuple[Claim, ...], formats: tuple[Format, ...]
 ) -> tuple[str, Document] | None:
     """The most specific claim; among equal ones the first format; among those the first name."""
     candidates = (
         (-claim.specificity, order, claim.identity, document)
-        for claim in answers.index.claims(facts.values)
+        for claim in claims
         for order, kind in enumerate(formats)
         if (document := answers.machines[claim.identity].get(kind.extension)) is not None
     )
@@ -54,13 +56,16 @@ def _claimed(
     return best and best[2:]
 
 
-def _default(answers: AnswerSet, formats: tuple[Format, ...]) -> tuple[str, Document]:
+def _default(
+    answers: AnswerSet, claims: tuple[Claim, ...], formats: tuple[Format, ...]
+) -> tuple[str, Document]:
     for kind in formats:
         document = answers.defaults.get(kind.extension)
         if document is not None:
             return "", document
     wanted = ", ".join(kind.extension for kind in formats)
-    raise NotFound(f"no machine claims it and there is no default ({wanted})")
+    why = f"{claims[0].identity} has no document for it" if claims else "no machine claims it"
+    raise NotFound(f"{why} and there is no default ({wanted})")
 
 
 def _instance(facts: Facts) -> str:

@@ -80,7 +80,7 @@ class AnswerDirectory:
     def _listed(self, known: dict[str, tuple[Signature, Document]]) -> Listing:
         folders, loose = [], []
         for entry in _visible(self._path):
-            if entry.is_dir():
+            if _is_directory(entry):
                 if entry.name.lower() != GROUPS:
                     folders.append(self._folder(entry, known))
             elif format_of(entry.name) is not None:
@@ -94,7 +94,7 @@ class AnswerDirectory:
             files = [
                 (f"{folder.name}/{entry.name}", entry, kind)
                 for entry in _visible(folder.path)
-                if (kind := format_of(entry.name)) is not None and not entry.is_dir()
+                if (kind := format_of(entry.name)) is not None and not _is_directory(entry)
             ]
         except OSError as e:
             return Folder(folder.name, error=f"unreadable: {e.strerror}")
@@ -132,6 +132,13 @@ def _visible(path: str | Path) -> Iterator[os.DirEntry[str]]:
     except FileNotFoundError:
         return iter(())
     return iter(sorted(found, key=lambda entry: entry.name))
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads round in a circle: reading it will say so
+        return False
 
 
 def _contents(path: str) -> tuple[os.stat_result, bytes]:
