@@ -6,8 +6,9 @@ a directory beside an image of the same id holds the boot files that the image l
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import Enum
+from pathlib import Path
 
 from attrs import field, frozen
 
@@ -44,6 +45,7 @@ class Medium:
     :ivar architecture: as iPXE calls it, ``x86_64``, ``arm64`` or ``i386``; None is not known.
     :ivar size: of the image in bytes; of a tree, its kernel and initrd.
     :ivar image: the whole image; None for a tree.
+    :ivar folder: the tree, or the directory beside the image; None where there is none.
     :ivar digest: SHA-256 that was recorded for the image, whether or not it still holds.
     :ivar arguments: of the kernel, the operator's, beside those of the family.
     :ivar memory: megabytes a machine should have, or None: nobody measured.
@@ -59,6 +61,7 @@ class Medium:
     image: Content | None = field(default=None, repr=False)
     kernel: Content | None = field(default=None, repr=False)
     initrd: Content | None = field(default=None, repr=False)
+    folder: Path | None = field(default=None, repr=False)
     digest: str | None = None
     arguments: tuple[str, ...] = ()
     memory: int | None = None
@@ -94,9 +97,17 @@ class Catalogue:
     entries: tuple[Medium, ...] = ()
     problems: tuple[Problem, ...] = ()
     pending: frozenset[str] = frozenset()
+    _by_id: dict[str, Medium] = field(init=False, repr=False, eq=False)
+
+    @_by_id.default
+    def _index(self) -> dict[str, Medium]:
+        return {each.id: each for each in self.entries}
 
     def find(self, name: str) -> Medium | None:
-        return next((each for each in self.entries if each.id == name), None)
+        return self._by_id.get(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_id
 
 
 @frozen
@@ -217,9 +228,9 @@ def size_text(size: int) -> str:
     return f"{size} B" if at == 0 else f"{amount:.1f} {units[at]}"
 
 
-def rows(catalogue: Catalogue) -> Sequence[tuple[str, ...]]:
-    """:returns: a row for every entry, a cell for each of :data:`COLUMNS`."""
-    return [
+def as_text(catalogue: Catalogue) -> str:
+    """:returns: a table for people, then the problems."""
+    rows = (
         (
             each.id,
             each.family,
@@ -229,12 +240,8 @@ def rows(catalogue: Catalogue) -> Sequence[tuple[str, ...]]:
             each.digest[:9] if each.digest else "-",
         )
         for each in catalogue.entries
-    ]
-
-
-def as_text(catalogue: Catalogue) -> str:
-    """:returns: a table for people, then the problems."""
-    table = [COLUMNS, *rows(catalogue)]
+    )
+    table = [COLUMNS, *rows]
     widths = [max(len(row[at]) for row in table) for at in range(len(COLUMNS))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -3,7 +3,8 @@
 import re
 
 from ...boot.scripts import Stanza
-from .family import BOOTIF, MAC, Family, Files, Found, Where, first_line, has, text
+from ..files import Files, first_line, has, text
+from .family import BOOTIF, MAC, Family, Found, Where
 
 #: Debian's names of architectures, and iPXE's.
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64", "i386": "i386", "riscv64": "riscv64"}

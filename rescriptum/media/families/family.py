@@ -1,78 +1,15 @@
-"""What a row of the table of families is made of, and what it may look at."""
+"""What a row of the table of families is made of."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 from attrs import frozen
 
 from ...boot.scripts import Initrd, Stanza
-from ...errors import NotFound
-from ...values import Content
-
-#: As much as any file that says what an image is may hold.
-TEXT_BYTES = 65536
+from ..files import Files
 
 MAC = "${netX/mac}"
 #: Names the interface that booted, for installers on machines with several (families.md 2.3).
 BOOTIF = "BOOTIF=01-${netX/mac:hexhyp}"
-
-
-class Files(Protocol):
-    """
-    The files of an image, or of a tree.
-
-    Paths have ``/`` between their parts and are compared without regard to case.
-    """
-
-    @property
-    def label(self) -> str:
-        """The volume's id; empty for a tree."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether there is an image that can be served in one piece."""
-
-    def find(self, path: str) -> Content:
-        """
-        :raises NotFound: when there is no such file.
-        :raises MalformedImage: when the image contradicts itself on the way there.
-        """
-
-    def names(self, path: str) -> tuple[str, ...]:
-        """
-        :returns: of what the directory ``path`` holds; empty where there is none.
-        :raises MalformedImage: when the image contradicts itself on the way there.
-        """
-
-    def read(self, path: str, length: int) -> bytes:
-        """
-        :returns: the first ``length`` bytes of a file, or as many as it has.
-        :raises NotFound: when there is no such file.
-        :raises MalformedImage: when the image contradicts itself on the way there.
-        """
-
-
-def has(files: Files, path: str) -> bool:
-    """Whether there is a file ``path``."""
-    try:
-        files.find(path)
-    except NotFound:
-        return False
-    return True
-
-
-def text(files: Files, path: str) -> str:
-    """:returns: the beginning of a small file, empty where there is none."""
-    try:
-        return files.read(path, TEXT_BYTES).decode("utf-8", "replace")
-    except NotFound:
-        return ""
-
-
-def first_line(words: str) -> str:
-    """:returns: the first line, blanks trimmed, printable and not long: it ends up in tables."""
-    line = words.lstrip("\ufeff").partition("\n")[0]
-    return " ".join("".join(each if each.isprintable() else " " for each in line).split())[:120]
 
 
 @frozen

@@ -3,9 +3,15 @@
 import re
 
 from ...boot.scripts import Initrd, Stanza
-from .family import Family, Files, Found, Where, first_line, has, text
+from ..files import Files, first_line, has, text
+from .family import Family, Found, Where
 
 _FIELD = re.compile(r"^([A-Z]+)='([^'\n]*)'", re.M)
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_PACKED = (
+    "its initrd is packed by zstd: where the installer does not find its image, use what the"
+    " vendor's assistant prepares for PXE, which is packed by gzip"
+)
 _ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
 
 
@@ -24,6 +30,7 @@ def recognise(files: Files) -> Found | None:
         return None
     release = "-".join(filter(None, (fields.get("RELEASE"), fields.get("ISORELEASE"))))
     inside = has(files, "boot/linux26") and has(files, "boot/initrd.img")
+    packed = inside and files.read("boot/initrd.img", 4) == _ZSTD
     return Found(
         version=first_line(f"{product} {release}"),
         variant=first_line(fields.get("PRODUCT", "")),
@@ -34,8 +41,9 @@ def recognise(files: Files) -> Found | None:
             ""
             if inside
             else "it has no /boot: put the vmlinuz and initrd.img that were prepared with it"
-            " beside it"
+            " in a directory of this id"
         ),
+        notes=(_PACKED,) if packed else (),
     )
 
 

@@ -3,7 +3,8 @@
 import re
 
 from ...boot.scripts import Stanza
-from .family import Family, Files, Found, Where
+from ..files import Files
+from .family import Family, Found, Where
 
 _KERNEL = re.compile(r"(?:vmlinuz|linux|kernel|bzimage)(?:[-._].*)?", re.I)
 _INITRD = re.compile(r"(?:initrd|initramfs)(?:[-._].*)?", re.I)

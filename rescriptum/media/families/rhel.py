@@ -4,7 +4,8 @@ import re
 
 from ...boot.scripts import Stanza
 from ...errors import NotFound
-from .family import BOOTIF, MAC, Family, Files, Found, Where, first_line, has, text
+from ..files import Files, first_line, has, text
+from .family import BOOTIF, MAC, Family, Found, Where
 
 KERNEL, INITRD = "images/pxeboot/vmlinuz", "images/pxeboot/initrd.img"
 _ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64", "riscv64": "riscv64"}

@@ -8,8 +8,9 @@ images come out as ``unknown``.
 
 from ...boot.scripts import Stanza
 from ..catalogue import Medium
+from ..files import Files
 from .debian import DEBIAN
-from .family import Family, Files, Found, Where
+from .family import Family, Found, Where
 from .proxmox import PROXMOX
 from .ramdisk import RAMDISK
 from .rhel import RHEL

@@ -1,7 +1,8 @@
 """Ubuntu, server and desktop: casper and cloud-init (families.md 4.2)."""
 
 from ...boot.scripts import Stanza
-from .family import MAC, Family, Files, Found, Where, first_line, has, text
+from ..files import Files, first_line, has, text
+from .family import MAC, Family, Found, Where
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64", "i386": "i386"}
 
@@ -16,7 +17,9 @@ def recognise(files: Files) -> Found | None:
         return None
     info = first_line(text(files, ".disk/info"))
     names = files.names("casper")
-    server = info.startswith("Ubuntu-Server") or any("ubuntu-server" in each for each in names)
+    server = info.startswith("Ubuntu-Server") or any(
+        "ubuntu-server" in each.lower() for each in names
+    )
     initrd = next(
         (each for each in ("casper/initrd", "casper/initrd.gz") if has(files, each)), None
     )
