@@ -26,6 +26,8 @@ PATIENCE, LONGEST = 25.0, 60.0
 LIFETIME = 1800.0
 #: Seconds of silence before a repeated acknowledgement is taken for a loss.
 SILENCE = 0.25
+#: Seconds of silence after which the same request is no duplicate on its way.
+RESTART = 1.0
 
 
 class Ending(Enum):
@@ -81,6 +83,7 @@ class Transfer:
     """
     The state of one read.
 
+    :ivar offer: the options' acknowledgement as it goes out; None: there is none.
     :ivar blocks: how many there are.
     :ivar acked: how many the client has confirmed.
     :ivar sent: the highest that was sent.
@@ -96,7 +99,9 @@ class Transfer:
         self.sent = 0
         self.heard = False
         self.retransmits = 0
-        self._offering = bool(terms.granted)
+        answer = terms.acknowledgement
+        self.offer = None if answer is None else answer.encode()
+        self._offering = answer is not None
         self._began = self._sent_at = now
         self._resends = 0  # by the clock, since the last progress
         self._early = False  # whether a repetition was already honoured since then
@@ -116,12 +121,21 @@ class Transfer:
         return NOTHING
 
     def repeated(self, now: float) -> Step:
-        """The request came again from the same port: it joins this transfer (W124)."""
-        return NOTHING if self.heard else self._repetition(now, patient=False)
+        """
+        The request came again from the same port: it joins this transfer (W124).
 
-    def quiet(self, now: float) -> float:
-        """:returns: seconds since something new was sent, or sent again."""
-        return now - self._sent_at
+        Only where blocks were acknowledged and nothing moved for a second, the client has begun
+        anew: then this one is over.
+        """
+        if not self.heard:
+            return self._repetition(now, patient=False)
+        return NOTHING if now - self._sent_at < RESTART else self.replaced()
+
+    def replaced(self) -> Step:
+        """The client asked for something else from the same port."""
+        if self._unconfirmed:
+            return Step(outcome=Outcome(Ending.UNCONFIRMED))
+        return Step(outcome=Outcome(Ending.STOPPED, "the client asked anew"))
 
     def ticked(self, now: float) -> Step:
         """Time has passed: once a quarter of a second is often enough."""

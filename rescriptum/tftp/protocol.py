@@ -1,0 +1,373 @@
+"""The well-known port: a read request becomes a transfer, or is refused, or meets silence."""
+
+from collections import Counter
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import Protocol
+
+from attrs import define, frozen
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..boot.events import LoaderAsked, LoaderRefused, record
+from ..errors import MalformedDatagram, RescriptumError, Unavailable
+from ..interfaces import Admission, Loaders, Workers
+from ..net.udp import Arrival, Received
+from ..values import Content, Generated, Listen
+from .endings import ended
+from .offload import Offload
+from .options import Caps, described, negotiate
+from .refusals import Busy, Tally, refusal, repeated
+from .sending import Channel, Sending
+from .store import PacketStore
+from .transfer import Outcome, Transfer
+from .wire import Error, ErrorCode, ReadRequest, WriteRequest, decode, printable
+
+#: Seconds between looks at what did not move.
+TICK = 0.25
+
+
+@frozen
+class Limits:
+    """
+    What strangers can make grow.
+
+    :ivar transfers: at once; more are not answered, so that the ROM asks again.
+    :ivar per_peer: of them for one address.
+    :ivar cache: bytes of datagrams in memory.
+    """
+
+    transfers: int = 64
+    per_peer: int = 4
+    cache: int = 64 << 20
+
+
+class Listening(Protocol):
+    """A bound socket."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+    def close(self) -> None:
+        """Nothing is called after this."""
+
+
+class Network(Protocol):
+    """Where sockets come from: :class:`rescriptum.net.udp.UDP`, or a test."""
+
+    def listen(self, at: Listen, received: Received) -> Listening:
+        """:raises OSError: when it cannot be bound."""
+
+    def connect(self, arrival: Arrival, ports: tuple[int, int] | None) -> Channel:
+        """
+        :param ports: the first and the last that may be used; None: any.
+        :raises Unavailable: when none is free.
+        """
+
+    def flush(self) -> None:
+        """Deal with everything that channels can receive already."""
+
+
+_Key = tuple[str, int, str]
+
+
+@define(eq=False)
+class _Running:
+    """
+    One transfer, from its request to its end.
+
+    :ivar opening: reading its file; ``sending`` is None until that is done.
+    """
+
+    key: _Key
+    request: ReadRequest
+    loader: str
+    transfer: Transfer
+    began: float
+    opening: Deferred[None] | None = None
+    sending: Sending | None = None
+
+    @property
+    def host(self) -> str:
+        return self.key[0]
+
+    @property
+    def peer(self) -> tuple[str, int]:
+        return self.key[0], self.key[1]
+
+
+class TFTPServer:
+    """
+    Sends loaders: read-only, bounded, silent to whom it must not answer.
+
+    It listens wherever :meth:`listen` says; nothing is opened before.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        clock: IReactorTime,
+        network: Network,
+        loaders: Loaders,
+        *,
+        admission: Admission,
+        workers: Workers,
+        monotonic: Callable[[], float],
+        blksize: int = 1468,
+        ports: tuple[int, int] | None = None,
+        limits: Limits | None = None,
+        write_refusal: ErrorCode = ErrorCode.ACCESS_VIOLATION,
+        offload: bool = True,
+        fast: bool = True,
+    ) -> None:
+        """
+        :param blksize: bytes a block has at most.
+        :param ports: the first and the last that data may leave from; None: any (W135).
+        :param write_refusal: what a write request is told.
+        :param offload: False never lets the kernel cut windows into datagrams.
+        :param fast: False decides each acknowledgement the long way.
+        """
+        self._network = network
+        self._loaders = loaders
+        self._admission = admission
+        self._monotonic = monotonic
+        self._caps = Caps(blksize)
+        self._ports = ports
+        self._limits = Limits() if limits is None else limits
+        self._write_refusal = write_refusal
+        self._offload = Offload(offload)
+        self._fast = fast
+        self._store = PacketStore(workers, self._limits.cache)
+        self._tally = Tally()
+        self._running: dict[_Key, _Running] = {}
+        self._peers: Counter[str] = Counter()
+        self._idle: list[Deferred[None]] = []
+        self._ticking = LoopingCall(self._tick)
+        self._ticking.clock = clock
+
+    def listen(self, at: Listen) -> Listening:
+        """
+        Take requests there too.
+
+        :raises OSError: when it cannot be bound.
+        """
+        return self._network.listen(at, self.received)
+
+    @property
+    def transfers(self) -> int:
+        """How many are under way."""
+        return len(self._running)
+
+    def idle(self) -> Deferred[None]:
+        """:returns: fires when no transfer is under way."""
+        done: Deferred[None] = Deferred()
+        if self._running:
+            self._idle.append(done)
+        else:
+            done.callback(None)
+        return done
+
+    def abort(self) -> None:
+        """End what is under way."""
+        for running in list(self._running.values()):
+            if running.sending is not None:
+                running.sending.abort("the server is stopping")
+            elif running.opening is not None:
+                running.opening.cancel()
+
+    def received(self, arrival: Arrival) -> None:
+        """A datagram came to the well-known port."""
+        host, port = arrival.peer[:2]
+        if not arrival.unicast or port == 0 or not _answerable(host):
+            self._say(arrival, "broadcast", "sent to or from an address of many")
+            return
+        try:
+            message = decode(arrival.datagram)
+        except MalformedDatagram as e:
+            # Without even an opcode it is not TFTP: draw nobody into a conversation.
+            plausible = arrival.datagram[:1] == b"\0" and self._admission.admits(host)
+            self._refuse(arrival, e.code if plausible else "noise", str(e))
+            return
+        if isinstance(message, ReadRequest):
+            self._asked(message, arrival)
+        elif isinstance(message, WriteRequest):
+            self._write(message, arrival)
+        elif not isinstance(message, Error) and self._admission.admits(host):
+            self._refuse(arrival, MalformedDatagram.code, f"opcode {message.opcode}")
+
+    def _asked(self, request: ReadRequest, arrival: Arrival) -> None:
+        host, port = arrival.peer[:2]
+        key = (host, port, arrival.local)
+        if not self._admission.admits(host):
+            self._refuse(arrival, "stranger", "not in the allow-list", request)
+        elif request.mode != b"octet":
+            self._refuse(arrival, "mode", f"mode {printable(request.mode, 32)}", request)
+        elif not self._joins(key, request):
+            try:
+                self._make_room(host)
+                self._start(key, request, arrival, self._loaders.find(request.filename))
+            except RescriptumError as e:
+                self._refuse(arrival, e.code, str(e), request)
+
+    def _joins(self, key: _Key, request: ReadRequest) -> bool:
+        """Whether this is a request again that is being answered (W124); another one ends it."""
+        running = self._running.get(key)
+        if running is None:
+            return False
+        same = running.request == request
+        if running.sending is None:
+            if not same and running.opening is not None:
+                running.opening.cancel()
+            return same
+        return running.sending.repeated(same)
+
+    def _make_room(self, host: str) -> None:
+        """
+        :raises Busy: when there is none.
+        """
+        if self._full(host):
+            self._network.flush()  # the end of one may be waiting to be read
+            if self._full(host):
+                raise Busy("too many transfers, of all or of this peer")
+
+    def _full(self, host: str) -> bool:
+        most = self._limits
+        return len(self._running) >= most.transfers or self._peers[host] >= most.per_peer
+
+    def _start(
+        self, key: _Key, request: ReadRequest, arrival: Arrival, found: Content | Generated
+    ) -> None:
+        channel = self._network.connect(arrival, self._ports)
+        terms = negotiate(request.options, found.size, self._caps, channel.mtu, arrival.version)
+        now = self._monotonic()
+        running = _Running(
+            key, request, printable(request.filename), Transfer(found.size, terms, now), now
+        )
+        self._running[key] = running
+        self._peers[running.host] += 1
+        if not self._ticking.running:
+            self._ticking.start(TICK, now=False)
+        asked = LoaderAsked(
+            peer=running.peer, loader=running.loader, options=described(request.options)
+        )
+        record(self._log, asked)
+        running.opening = Deferred.fromCoroutine(self._open(running, arrival, channel, found))
+        running.opening.addErrback(self._not_opened, running)
+
+    async def _open(
+        self, running: _Running, arrival: Arrival, channel: Channel, found: Content | Generated
+    ) -> None:
+        try:
+            source = await self._store.open(found, running.transfer.terms.blksize)
+        except BaseException as e:
+            channel.close()
+            self._forget(running)
+            if not isinstance(e, RescriptumError):
+                raise
+            self._refuse(arrival, e.code, str(e), running.request)
+            return
+        running.sending = Sending(
+            channel,
+            running.transfer,
+            source,
+            lambda outcome: self._ended(running, outcome),
+            monotonic=self._monotonic,
+            offload=self._offload,
+            interface=arrival.interface,
+            fast=self._fast,
+        )
+        running.sending.begin()
+
+    def _not_opened(self, failure: Failure, running: _Running) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("Reading {loader}", failure, loader=running.loader)
+
+    def _tick(self) -> None:
+        now = self._monotonic()
+        for running in list(self._running.values()):
+            if running.sending is not None:
+                try:
+                    running.sending.ticked(now)
+                except Exception:  # noqa: BLE001 - the others go on
+                    self._log.failure("Sending {loader}", loader=running.loader)
+                    running.sending.abort("internal error")
+
+    def _ended(self, running: _Running, outcome: Outcome) -> None:
+        self._forget(running)
+        seconds = self._monotonic() - running.began
+        event = ended(
+            running.peer, running.loader, running.request, running.transfer, outcome, seconds
+        )
+        record(self._log, event)
+
+    def _forget(self, running: _Running) -> None:
+        if self._running.get(running.key) is running:
+            del self._running[running.key]
+        self._peers[running.host] -= 1
+        if not self._peers[running.host]:
+            del self._peers[running.host]
+        if not self._running:
+            if self._ticking.running:
+                self._ticking.stop()
+            waiting, self._idle = self._idle, []
+            for each in waiting:
+                each.callback(None)
+
+    def _write(self, request: WriteRequest, arrival: Arrival) -> None:
+        code = "read-only"
+        if self._admission.admits(arrival.peer[0]):
+            self._answer(arrival, Error(self._write_refusal, b"read-only"))
+        else:
+            code = "stranger"
+        self._say(arrival, code, "a write request", request)
+
+    def _refuse(
+        self, arrival: Arrival, code: str, reason: str, request: ReadRequest | None = None
+    ) -> None:
+        error = refusal(code)
+        if error is not None:
+            self._answer(arrival, error)
+        self._say(arrival, code, reason, request)
+
+    def _answer(self, arrival: Arrival, error: Error) -> None:
+        """Say it from a port of its own, as any answer."""
+        try:
+            channel = self._network.connect(arrival, self._ports)
+        except Unavailable:
+            return
+        try:
+            channel.send(error.encode())
+        except OSError as e:
+            self._log.debug("Nothing was sent: {reason}", reason=e)
+        finally:
+            channel.close()
+
+    def _say(
+        self,
+        arrival: Arrival,
+        code: str,
+        reason: str,
+        request: ReadRequest | WriteRequest | None = None,
+    ) -> None:
+        host, port = arrival.peer[:2]
+        loader = "" if request is None else printable(request.filename)
+        unsaid = self._tally.counted((code, host, loader), self._monotonic())
+        if unsaid is None:
+            return
+        reason = repeated(reason, unsaid)
+        refused = LoaderRefused(peer=(host, port), loader=loader, code=code, reason=reason)
+        record(self._log, refused)
+
+
+def _answerable(host: str) -> bool:
+    """Whether ``host`` can be one machine's address."""
+    address = ip_address(host)
+    broadcast = address.version == 4 and host == "255.255.255.255"
+    return not (address.is_multicast or address.is_unspecified or broadcast)

@@ -1,0 +1,269 @@
+"""
+One transfer on a socket of its own: ``Transfer`` decides, this performs.
+
+While all goes well, neither has anything to decide: the acknowledgement of the last block sent
+asks for the next window. That is compared and answered here, and the transfer is told later. What
+is not that acknowledgement takes the slow path; both send the same datagrams.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from twisted.logger import Logger
+
+from ..errors import MalformedDatagram, Unavailable
+from .offload import CANNOT, Offload, blocks_a_call
+from .packets import Source
+from .transfer import Ending, Outcome, Step, Transfer
+from .wire import Acknowledgement, Error, ErrorCode, decode
+
+#: Bytes of an answer that are looked at: more would leave Python's allocator for small objects,
+#: and only the text of an error is longer.
+LOOK = 32
+
+
+class Channel(Protocol):
+    """
+    A socket that is connected to the client: the kernel drops what others send to it (W125), and
+    tells when the client's port is closed.
+
+    :ivar recv: as of a socket that does not block; ``send`` likewise.
+    :ivar mtu: bytes a packet to the client may have.
+    """
+
+    recv: Callable[[int], bytes]
+    send: Callable[[bytes | memoryview], int]
+    mtu: int
+
+    def watch(self, ready: Callable[[], None], broken: Callable[[], None]) -> None:
+        """
+        :param ready: called while there is something to receive.
+        :param broken: called when ``ready`` raised; the failure is logged by then.
+        """
+
+    def segment(self, size: int) -> None:
+        """
+        Have the kernel cut what is sent into datagrams of ``size`` bytes; 0: no more.
+
+        :raises OSError: where it cannot.
+        """
+
+    def close(self) -> None:
+        """Nothing is called after this."""
+
+
+class Sending:
+    """
+    One transfer under way.
+
+    :ivar transfer: its state, as exact as the slow path has it.
+    """
+
+    _log = Logger()
+    _expected: bytes | None = None  # what the fast path answers; None: nothing
+    _segmented: bool | None = None  # None: not tried yet
+
+    def __init__(
+        self,
+        channel: Channel,
+        transfer: Transfer,
+        source: Source,
+        ended: Callable[[Outcome], None],
+        *,
+        monotonic: Callable[[], float],
+        offload: Offload,
+        interface: int,
+        fast: bool = True,
+    ) -> None:
+        """
+        :param ended: called once; the channel is closed by then.
+        :param interface: the index of the one that the client is behind.
+        :param fast: False decides each datagram in ``transfer``.
+        """
+        self.transfer = transfer
+        self._channel = channel
+        self._recv = channel.recv
+        self._send = channel.send
+        self._source = source
+        self._ended = ended
+        self._monotonic = monotonic
+        self._offload = offload
+        self._interface = interface
+        self._fast = fast and source.packets is not None
+        self._over = False
+        # The fast path's own account; `transfer` is behind it until the slow path is taken.
+        self._acked = self._sent = self._seen = 0
+        self._windowsize = transfer.terms.windowsize
+        self._blocks = transfer.blocks
+        self._stride = transfer.terms.blksize + 4
+        self._views: list[memoryview] = []
+        self._asking: list[bytes | None] = []
+        if self._fast and self._windowsize == 1 and source.packets is not None:
+            self._views, self._asking = source.packets.lockstep
+
+    def begin(self) -> None:
+        """Answer the request."""
+        self._channel.watch(self._window if self._windowsize > 1 else self._lockstep, self._broken)
+        self._perform(self.transfer.begin(self._monotonic()))
+
+    def repeated(self, same: bool) -> bool:
+        """
+        A request came again from the client's port.
+
+        :param same: it asks for the same.
+        :returns: whether this transfer answers it; else it is over.
+        """
+        self._catch_up()
+        now = self._monotonic()
+        self._perform(self.transfer.repeated(now) if same else self.transfer.replaced())
+        return not self._over
+
+    def ticked(self, now: float) -> None:
+        """Time has passed."""
+        if self._sent != self._seen:  # it goes on: whatever was sent last is younger than a tick
+            self._seen = self._sent
+            self._catch_up()
+        self._perform(self.transfer.ticked(now))
+
+    def abort(self, reason: str, code: ErrorCode = ErrorCode.UNDEFINED) -> None:
+        """End it from our side."""
+        if not self._over:
+            self._catch_up()
+            self._put(Error(code, reason.encode("ascii", "replace")).encode())
+            self._end(Outcome(Ending.FAILED, reason))
+
+    def _lockstep(self) -> None:
+        try:
+            datagram = self._recv(LOOK)
+            if datagram == self._expected:
+                at = self._sent
+                self._sent = at + 1
+                self._expected = self._asking[at + 1]
+                self._send(self._views[at])
+                return
+        except OSError as e:
+            self._failed(e)
+        else:
+            self._slow(datagram)
+
+    def _window(self) -> None:
+        try:
+            datagram = self._recv(LOOK)
+        except OSError as e:
+            self._failed(e)
+            return
+        if datagram != self._expected:
+            self._slow(datagram)
+            return
+        first = self._acked = self._sent
+        count = min(self._windowsize, self._blocks - first)
+        self._sent = first + count
+        self._expect()
+        self._put_blocks(first + 1, count)
+
+    def _expect(self) -> None:
+        asks = self._sent < self._blocks
+        self._expected = Acknowledgement(self._sent & 0xFFFF).encode() if asks else None
+
+    def _slow(self, datagram: bytes) -> None:
+        self._catch_up()
+        try:
+            message = decode(datagram)
+        except MalformedDatagram as e:
+            self._log.debug("Ignored a datagram within a transfer: {reason}", reason=e)
+            return
+        self._perform(self.transfer.received(message, self._monotonic()))
+
+    def _catch_up(self) -> None:
+        if self._sent != self.transfer.sent:
+            acked = self._sent - 1 if self._views else self._acked
+            self.transfer.advanced(acked, self._sent, self._monotonic())
+
+    def _perform(self, step: Step) -> None:
+        if self._over:
+            return
+        if step.offer and self.transfer.offer is not None:
+            self._put(self.transfer.offer)
+        if step.count:
+            self._put_blocks(step.first, step.count)
+        if self._over:
+            return  # what was sent met a closed port
+        if step.outcome is not None:
+            self._end(step.outcome)
+            return
+        self._acked, self._sent = self.transfer.acked, self.transfer.sent
+        self._expected = None
+        if self._fast and self.transfer.straight:
+            self._expect()
+
+    def _put_blocks(self, first: int, count: int) -> None:
+        try:
+            datagrams = memoryview(self._source.window(first, count))
+        except Unavailable as e:
+            self.abort(str(e))
+            return
+        if count > 1 and self._segments() and self._put_segments(datagrams):
+            return
+        for at in range(0, len(datagrams), self._stride):
+            if not self._put(datagrams[at : at + self._stride]):
+                return
+
+    def _segments(self) -> bool:
+        """Whether the kernel cuts what is sent; the option is set once a socket."""
+        if self._segmented is None:
+            self._segmented = self._offload.fits(self._interface, self._stride)
+            if self._segmented:
+                try:
+                    self._channel.segment(self._stride)
+                except OSError as e:
+                    self._unsegmented(e)
+        return self._segmented
+
+    def _put_segments(self, datagrams: memoryview) -> bool:
+        """:returns: whether that was all there was to do."""
+        step = blocks_a_call(self._stride) * self._stride
+        for at in range(0, len(datagrams), step):
+            try:
+                self._send(datagrams[at : at + step])
+            except OSError as e:
+                if e.errno not in CANNOT:
+                    self._failed(e)
+                    return True
+                # While the option is set not even one block may be too large for the path.
+                self._channel.segment(0)
+                self._unsegmented(e)
+                return False
+        return True
+
+    def _unsegmented(self, why: OSError) -> None:
+        self._segmented = False
+        self._offload.failed(self._interface, self._stride, why)
+
+    def _put(self, datagram: bytes | memoryview) -> bool:
+        """:returns: whether it makes sense to go on."""
+        try:
+            self._send(datagram)
+        except OSError as e:
+            self._failed(e)
+            return False
+        return True
+
+    def _failed(self, why: OSError) -> None:
+        if isinstance(why, ConnectionRefusedError):
+            self._catch_up()
+            self._perform(self.transfer.refused())
+        elif not isinstance(why, BlockingIOError):
+            # No route, a filter: time will tell.
+            self._log.debug("Nothing was sent: {reason}", reason=why)
+
+    def _broken(self) -> None:
+        self.abort("internal error")
+
+    def _end(self, outcome: Outcome) -> None:
+        if self._over:
+            return
+        self._over = True
+        self._expected = None
+        self._channel.close()
+        self._source.close()
+        self._ended(outcome)
