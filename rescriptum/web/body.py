@@ -24,6 +24,7 @@ class Body:
     One body. Feed it until :attr:`complete`; what comes after it is :attr:`rest`.
 
     :ivar limit: bytes; a larger one is refused as soon as that is known.
+    :ivar data: what has come so far.
     """
 
     def __init__(self, length: int, limit: int) -> None:
@@ -36,36 +37,21 @@ class Body:
         self.limit = limit
         self.complete = length == 0
         self.rest = b""
-        self._parts: list[bytes] = []
-        self.held = 0
+        self.data = bytearray()
         self._left = length if length != CHUNKED else 0
         self._chunks = _Chunks() if length == CHUNKED else None
 
     def feed(self, data: bytes) -> None:
         """:raises Unreadable: for chunks that are none, or too many."""
         if self._chunks is None:
-            self._keep(data[: self._left])
-            self.rest = data[self._left :]
-            self._left -= len(data) - len(self.rest)
+            piece, self.rest = data[: self._left], data[self._left :]
+            self.data += piece
+            self._left -= len(piece)
             self.complete = not self._left
             return
-        for piece in self._chunks.feed(data):
-            self._keep(piece)
-            if self.held > self.limit:
-                raise TooLarge(self.limit)
+        self._chunks.feed(data, self.data, self.limit)
         self.complete = self._chunks.complete
         self.rest = self._chunks.rest if self.complete else b""
-
-    def _keep(self, piece: bytes) -> None:
-        if piece:
-            self._parts.append(piece)
-            self.held += len(piece)
-            if len(self._parts) > 256:  # a body sent byte by byte is not kept byte by byte
-                self._parts = [b"".join(self._parts)]
-
-    @property
-    def data(self) -> bytes:
-        return b"".join(self._parts)
 
 
 class _Chunks:
@@ -78,40 +64,36 @@ class _Chunks:
         self._ending = False  # its CRLF is due
         self._trailers: int | None = None  # bytes of them so far, once the last chunk was read
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """:returns: the bytes of the body in ``data``."""
-        self.rest += data
-        pieces = []
+    def feed(self, data: bytes, body: bytearray, limit: int) -> None:
+        """Append to ``body`` what is of it in ``data``."""
+        data, at = self.rest + data, 0
         while not self.complete:
             if self._left:
-                piece, self.rest = self.rest[: self._left], self.rest[self._left :]
-                if not piece:
-                    break
-                pieces.append(piece)
+                piece = data[at : at + self._left]
+                body += piece
+                at += len(piece)
                 self._left -= len(piece)
-                self._ending = not self._left
-            elif self._ending:
-                if len(self.rest) < 2:
+                if self._left:
                     break
-                if self.rest[:2] != b"\r\n":
+                self._ending = True
+            elif self._ending:
+                if len(data) - at < 2:
+                    break
+                if not data.startswith(b"\r\n", at):
                     raise Unreadable("a chunk that is longer than its size")
-                self.rest = self.rest[2:]
+                at += 2
                 self._ending = False
             else:
-                line = self._line()
-                if line is None:
+                end = data.find(b"\r\n", at, at + MAX_LINE + 2)
+                if end < 0:
+                    if len(data) - at > MAX_LINE + 1:
+                        raise Unreadable(f"a line of more than {MAX_LINE} bytes between chunks")
                     break
+                line, at = data[at:end], end + 2
                 self._take(line)
-        return pieces
-
-    def _line(self) -> bytes | None:
-        end = self.rest.find(b"\r\n")
-        if end < 0 and len(self.rest) <= MAX_LINE:
-            return None
-        if end < 0 or end > MAX_LINE:
-            raise Unreadable(f"a line of more than {MAX_LINE} bytes between chunks")
-        line, self.rest = self.rest[:end], self.rest[end + 2 :]
-        return line
+                if len(body) + self._left > limit:
+                    raise TooLarge(limit)
+        self.rest = data[at:]
 
     def _take(self, line: bytes) -> None:
         if self._trailers is None:

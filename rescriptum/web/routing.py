@@ -182,8 +182,8 @@ def refusal(error: RescriptumError) -> Reply:
 def _failed(failure: Failure) -> Reply:
     if isinstance(failure.value, RescriptumError):
         return refusal(failure.value)
-    if failure.check(CancelledError):  # the client left, or its time is up
-        return bare(503, "cancelled")
+    if failure.check(CancelledError):  # its time is up, or the client left and sees nothing of it
+        return bare(503, "took too long", (("Retry-After", "5"),))
     _log.failure("A route failed", failure)
     return bare(500, f"{type(failure.value).__name__}: see the log")
 

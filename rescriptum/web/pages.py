@@ -1,0 +1,38 @@
+"""Which bytes of a file are in memory already: the reactor never waits for a disk."""
+
+import errno
+import os
+
+#: How much is asked of the disk ahead of a transfer.
+AHEAD = 32 << 20
+_NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
+_one = bytearray(1)
+_UNKNOWN = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
+
+
+def resident(fd: int, offset: int, length: int) -> bool:
+    """
+    Whether sending ``length`` bytes from ``offset`` would not wait for the disk.
+
+    The last, the middle and the first byte are looked at. Where the file system cannot say, the
+    answer is yes: then sendfile(2) may wait, as it does in every other server.
+    """
+    if not _NOWAIT:
+        return True
+    positions = (offset + length - 1, offset + length // 2, offset)
+    try:
+        for position in positions if length > 65536 else positions[::2]:
+            os.preadv(fd, [_one], position, _NOWAIT)
+    except BlockingIOError:
+        return False
+    except OSError as e:
+        return e.errno in _UNKNOWN or e.errno != errno.EAGAIN
+    return True
+
+
+def fetch(fd: int, offset: int, length: int) -> None:
+    """Have the disk read ahead from ``offset``, and wait for ``length`` bytes: in a thread."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(fd, offset, max(length, AHEAD), os.POSIX_FADV_WILLNEED)
+    for position in (offset, offset + length // 2, offset + length - 1):
+        os.pread(fd, 1, position)
