@@ -1,22 +1,25 @@
 """Directories and images on the disk. Everything here blocks: it runs in a worker thread."""
 
+import hashlib
 import os
 import stat
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from attrs import evolve, field, frozen
 
 from ...errors import MalformedImage, NotFound, Unavailable
 from ...values import Content, Extent, Problem
-from ..catalogue import Candidate, Item, candidates
+from ..catalogue import Candidate, Catalogue, Item, candidates
 from ..files import file_type, image_type
 from ..iso9660 import Image
 from ..paths import walk
-from ..probing import Probe, Scan, Seen, probe
-from ..sidecar import MAX_BYTES, Sidecar, parse
+from ..probing import Probe, Scan, Seen, assemble, probe
+from ..sidecar import MAX_BYTES, Sidecar, parse, render
 
 MAX_LISTED = 65536
+PIECE = 1 << 20
 
 
 def content_of(path: Path, media_type: str) -> Content:
@@ -188,6 +191,13 @@ def _listed(path: str | Path) -> Iterator[str]:
             yield entry.name
 
 
+def read_catalogue(directory: Path) -> Catalogue:
+    """:returns: the whole catalogue at once: for commands, which have nothing else to do."""
+    found = scan(directory)
+    probes = {each.candidate.id: look_into(each) for each in found.seen if each.image is not None}
+    return assemble(found, probes)
+
+
 def scan(directory: Path) -> Scan:
     """
     What there is, without looking into images; directories are looked into each time.
@@ -261,3 +271,45 @@ def look_into(seen: Seen) -> Probe:
         text = "is shorter than the volume in it says: was it copied or downloaded to its end?"
         probed = evolve(probed, problems=(*probed.problems, text))
     return probed
+
+
+def digest_of(content: Content, told: Callable[[int], None]) -> str:
+    """
+    :param told: called with the number of bytes of each piece that was read.
+    :returns: SHA-256 of a whole file, in hexadecimal.
+    :raises OSError: when it cannot be read.
+    :raises Unavailable: when it changed meanwhile: the digest would be of no file that ever was.
+    """
+    digest = hashlib.sha256()
+    with open(content.path, "rb", buffering=0) as file:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+            told(len(piece))
+        if version_of(os.fstat(file.fileno())) != content.version:
+            raise Unavailable(f"{content.path.name} changed while it was read")
+    return digest.hexdigest()
+
+
+def write_sidecar(path: Path, changes: Mapping[str, str]) -> None:
+    """
+    Record ``changes``, keep everything else that the sidecar says, its mode and its owner.
+
+    The new one replaces the old in one step.
+
+    :raises OSError: when it cannot be written.
+    """
+    was = path.stat() if path.exists() else None
+    text = render(read_sidecar(path) if was is not None else "", changes)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(draft, stat.S_IMODE(was.st_mode) if was is not None else 0o644)
+        if was is not None and os.geteuid() == 0:
+            os.chown(draft, was.st_uid, was.st_gid)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
