@@ -33,8 +33,16 @@ class RenderOptions(Command):
         ["path", "p", None, "The path of the URL, which says the format: /debian/preseed."],
     ]
 
-    def parseArgs(self, identity: str | None = None) -> None:
-        self.identity = identity
+    identity: str | None = None
+
+    def parseArgs(self, *words: str) -> None:
+        if not words:
+            return
+        if self.identity is not None:
+            raise UsageError("one ID at a time")
+        self.identity, *behind = words
+        if behind:  # getopt stops at the ID, people do not
+            self.parseOptions(behind)
 
     def postOptions(self) -> None:
         asked = self["query"] is not None or self["body"] is not None
