@@ -196,6 +196,9 @@ class Reading:
             directory = parsed[name]
             if isinstance(directory, Path) and not directory.is_dir():
                 found.append(at(name, f"no such directory: {directory}"))
+        logo = parsed["RESCRIPTUM_BOOT_LOGO"]
+        if isinstance(logo, Path) and not (logo.is_file() and os.access(logo, os.R_OK)):
+            found.append(at("RESCRIPTUM_BOOT_LOGO", f"no file that can be read: {logo}"))
         for one, other in (("CERT", "KEY"), ("KEY", "CERT")):
             if given(f"RESCRIPTUM_TLS_{one}") and not given(f"RESCRIPTUM_TLS_{other}"):
                 found.append(at(f"RESCRIPTUM_TLS_{one}", f"needs RESCRIPTUM_TLS_{other} too"))

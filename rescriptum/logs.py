@@ -23,6 +23,9 @@ from twisted.logger import (
 )
 from zope.interface import implementer
 
+from .errors import ConfigError
+from .values import Problem
+
 #: Namespaces whose chatter at info level says nothing about a machine.
 _QUIET = ("twisted.", "log_legacy")
 
@@ -86,19 +89,23 @@ class Silence:
 def opened(file: str) -> TextIO:
     """
     :param file: ``stderr``, ``stdout`` or a path; parents are made, lines are appended.
-    :raises OSError: when it cannot be opened.
+    :raises ConfigError: when it cannot be opened.
     """
     if file in ("stderr", "stdout"):
         return cast(TextIO, getattr(sys, file))
     path = Path(file)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+    except OSError as e:
+        problem = Problem("RESCRIPTUM_LOG_FILE", f"cannot open {file}: {e.strerror}")
+        raise ConfigError([problem]) from e
 
 
 def observer(show: str, file: str) -> ILogObserver:
     """
     :param show: ``all``, ``problems`` (what went wrong, and the server's own lines) or ``off``.
-    :raises OSError: when ``file`` cannot be opened.
+    :raises ConfigError: when ``file`` cannot be opened.
     """
     if show == "off":
         return Silence()

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NoReturn, cast
 
 from twisted.application.service import IService
 from twisted.python.usage import Options as UsageOptions
@@ -41,9 +41,13 @@ class RoleOptions(UsageOptions):
         try:
             self.config = reading.config()
         except ConfigError as e:
-            for problem in e.problems:
-                sys.stderr.write(f"error: {problem}\n")
-            raise SystemExit(2) from None
+            _refuse(e)
+
+
+def _refuse(error: ConfigError) -> NoReturn:
+    for problem in error.problems:
+        sys.stderr.write(f"error: {problem}\n")
+    raise SystemExit(2)
 
 
 class ServeOptions(RoleOptions):
@@ -74,7 +78,10 @@ def makeService(options: Options) -> IService:
     """:returns: the role's service; nothing is opened or bound before it starts."""
     from twisted.internet import reactor
 
-    from .roles.serve import make_server
+    from .roles.serve import Reactor, make_server
 
     chosen = options if options.subCommand is None else options.subOptions
-    return make_server(chosen.config, reactor)
+    try:
+        return make_server(chosen.config, cast(Reactor, reactor))
+    except ConfigError as e:
+        _refuse(e)

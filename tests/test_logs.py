@@ -10,6 +10,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.boot import events
+from rescriptum.errors import ConfigError
 from rescriptum.logs import Wanted, json_line, observer, opened, text_line
 from rescriptum.values import MAC
 
@@ -102,7 +103,7 @@ class FileTests(SynchronousTestCase):
         self.assertEqual(path.read_text(), "line\nline\n")
 
     def test_a_file_that_cannot_be_opened_is_said(self) -> None:
-        with self.assertRaises(OSError):
+        with self.assertRaisesRegex(ConfigError, "RESCRIPTUM_LOG_FILE"):
             observer("all", "/dev/null/log")
 
     def test_off_writes_nothing(self) -> None:

@@ -26,7 +26,7 @@ class Stubborn(Service):
 class RootTests(SynchronousTestCase):
     def test_waits_for_every_service(self) -> None:
         """One that cannot stop is named in the log; the others are waited for all the same."""
-        root = Root(Silence(), None, None)
+        root = Root(Silence(), [], None, None, "")
         first, second = Stubborn("tftp"), Stubborn("media")
         first.setServiceParent(root)
         second.setServiceParent(root)
@@ -40,13 +40,13 @@ class RootTests(SynchronousTestCase):
     def test_gives_the_application_its_log(self) -> None:
         observer = Silence()
         application = Application("rescriptum")
-        Root(observer, None, None).setServiceParent(application)
+        Root(observer, [], None, None, "").setServiceParent(application)
         self.assertIs(application.getComponent(ILogObserver), observer)
 
     def test_names_the_user_to_become(self) -> None:
         """twistd sheds root after the ports are bound and before anything starts."""
         application = Application("rescriptum")
         self.patch(os, "geteuid", lambda: 0)
-        Root(Silence(), "nobody", None).setServiceParent(application)
+        Root(Silence(), [], "nobody", None, "").setServiceParent(application)
         process, entry = IProcess(application), pwd.getpwnam("nobody")
         self.assertEqual((process.uid, process.gid), (entry.pw_uid, entry.pw_gid))

@@ -3,6 +3,8 @@
 import grp
 import os
 import pwd
+import sys
+from collections.abc import Sequence
 
 from twisted.application.service import IProcess, IService, MultiService
 from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
@@ -10,22 +12,36 @@ from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 from twisted.python.failure import Failure
 
+from ..errors import ConfigError
+from ..net.workers import WorkerPool
+
 
 class Root(MultiService):
     """
     Stops its services all at once, waits for each, and says which one failed to stop: a bare
     MultiService swallows that (twisted#6790).
 
-    :ivar user: to become after every port is bound, with ``group`` or the user's own group.
+    :param pools: threads that its services use: started before them, stopped after them.
+    :param greeting: the first line of the log.
+    :param user: to become after every port is bound, with ``group`` or the user's own group.
     """
 
     _log = Logger()
 
-    def __init__(self, observer: ILogObserver, user: str | None, group: str | None) -> None:
+    def __init__(
+        self,
+        observer: ILogObserver,
+        pools: Sequence[WorkerPool],
+        user: str | None,
+        group: str | None,
+        greeting: str,
+    ) -> None:
         super().__init__()
+        self._pools = pools
         self._observer = observer
         self._user = user
         self._group = group
+        self._greeting = greeting
 
     def setServiceParent(self, parent: Componentized) -> None:
         """twistd's application is asked for the log and for the user before anything starts."""
@@ -38,6 +54,21 @@ class Root(MultiService):
             group = self._group
             process.gid = entry.pw_gid if group is None else grp.getgrnam(group).gr_gid
 
+    def privilegedStartService(self) -> None:
+        """A port that cannot be bound is told in a line, and is exit code 1."""
+        try:
+            super().privilegedStartService()
+        except ConfigError as e:
+            for problem in e.problems:
+                sys.stderr.write(f"error: {problem}\n")
+            raise SystemExit(1) from e
+
+    def startService(self) -> None:
+        for pool in self._pools:
+            pool.start()
+        self._log.info("{greeting}", greeting=self._greeting)
+        super().startService()
+
     def stopService(self) -> Deferred[None]:
         self.running = 0
         services: list[IService] = list(self)
@@ -49,3 +80,5 @@ class Root(MultiService):
         for service, (succeeded, result) in zip(services, results, strict=True):
             if not succeeded and isinstance(result, Failure):
                 self._log.failure("{name} did not stop cleanly", result, name=service.name)
+        for pool in self._pools:
+            pool.stop()

@@ -49,6 +49,12 @@ class TFTPService(Service):
                 reason=e.strerror,
             )
 
+    def startService(self) -> None:
+        super().startService()
+        for each in self.listening:
+            at = Listen(each.host, each.port)
+            self._log.info("{name} listens on {at}", name=self.name, at=str(at))
+
     def stopService(self) -> Deferred[None]:
         super().stopService()
         return Deferred.fromCoroutine(self._close())

@@ -73,6 +73,11 @@ class WebService(Service):
             raise ConfigError([problem]) from e
         self._port = port
 
+    def startService(self) -> None:
+        super().startService()
+        host, port = self.address
+        self._log.info("{name} listens on {at}", name=self.name, at=str(Listen(host, port)))
+
     def stopService(self) -> Deferred[None]:
         """:returns: fires when the port and every connection are gone."""
         super().stopService()
