@@ -1,7 +1,7 @@
 """Tests for ``rescriptum.boot.assets``."""
 
+import contextlib
 import re
-from contextlib import suppress
 from importlib.resources import files
 
 from hypothesis import given, settings
@@ -72,7 +72,7 @@ class ManifestTests(SynchronousTestCase):
     @given(st.text())
     @settings(max_examples=200, deadline=None)
     def test_any_text_is_a_manifest_or_malformed(self, text: str) -> None:
-        with suppress(MalformedDocument):
+        with contextlib.suppress(MalformedDocument):
             Manifest.parse(text)
 
 
