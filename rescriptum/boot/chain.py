@@ -122,13 +122,13 @@ def wanted() -> tuple[Wanted, ...]:
     )
 
 
-_SUM = re.compile(r"(?P<digest>[0-9a-f]{64}) [ *](?P<name>[^/\0]{1,255})")
+_SUM = re.compile(r"(?P<digest>[0-9a-f]{64}) [ *](?:\./)?(?P<name>[^/\0]{1,255})")
 
 
 def digests(text: str) -> dict[str, str]:
     """:returns: SHA-256 by name, of the lines of a ``SHA256SUMS`` that are such lines."""
     found = (_SUM.fullmatch(line) for line in text[:MAX_SUMS].splitlines())
-    return {match["name"].removeprefix("./"): match["digest"] for match in found if match}
+    return {match["name"]: match["digest"] for match in found if match}
 
 
 def on_disk(file: Wanted, size: int | None, digest: str | None, promised: str | None) -> Finding:
