@@ -44,6 +44,10 @@ class _Phase(Enum):
     CLOSING = 5
 
 
+# Looked up for every request, many times.
+_READING, _ROUTING, _SENDING = _Phase.READING, _Phase.ROUTING, _Phase.SENDING
+
+
 class HTTPConnection(Protocol):
     """
     The server's end of HTTP/1.1 and 1.0.
@@ -60,7 +64,7 @@ class HTTPConnection(Protocol):
         self.due = site.tick + site.header_ticks
         self.since = site.tick
         self._site = site
-        self._phase = _Phase.READING
+        self._phase = _READING
         self._incoming = Incoming(site.limits.body_bytes)
         self._until = site.tick + site.total_ticks
         self._exchange: Exchange | None = None
@@ -79,12 +83,12 @@ class HTTPConnection(Protocol):
         self._site.made(self)
 
     def dataReceived(self, data: bytes) -> None:
-        if self._phase is _Phase.READING:
+        if self._phase is _READING:
             if not self._incoming.begun:
                 self._request_begins()
             self._incoming.feed(data)
             self._advance()
-        elif self._phase is _Phase.ROUTING or self._phase is _Phase.SENDING:
+        elif self._phase is _ROUTING or self._phase is _SENDING:
             self._incoming.feed(data)
             if len(self._incoming) > HELD and not self._paused:
                 self._paused = True
@@ -106,15 +110,14 @@ class HTTPConnection(Protocol):
         self.due = site.tick + site.header_ticks
 
     def _advance(self) -> None:
-        if self._running:
+        if self._running or self._phase is not _READING:
             return
         self._running = True
         try:
             for _ in range(BATCH):
-                if self._phase is not _Phase.READING or not self._read():
+                if not self._read() or self._phase is not _READING or not self._incoming.begun:
                     return
-            if self._phase is _Phase.READING and self._incoming.begun:
-                self._site.clock.callLater(0, self._advance)
+            self._site.clock.callLater(0, self._advance)
         except Unreadable as e:
             self._refuse(e)
         finally:
@@ -184,7 +187,7 @@ class HTTPConnection(Protocol):
 
     def _begin(self, given: Head, body: bytes) -> None:
         site = self._site
-        self._phase = _Phase.ROUTING
+        self._phase = _ROUTING
         site.idle.pop(self, None)
         request = Request(given.method, given.target, self.peer, given.headers, body)
         persistent = given.persistent and not site.closing
@@ -223,8 +226,10 @@ class HTTPConnection(Protocol):
         if decided.spans:
             self._open(exchange, decided)
             return
-        self._phase = _Phase.SENDING
-        if self._wire.write(self._rendered(decided, exchange.connection) + decided.body):
+        self._phase = _SENDING
+        site = self._site
+        block = site.blocks.block(decided.status, exchange.started)
+        if self._wire.write(head(decided, block, exchange.connection) + decided.body):
             self._sent(exchange)
         else:
             self._watch()
@@ -272,7 +277,7 @@ class HTTPConnection(Protocol):
         if exchange is not self._exchange or decided is None:  # the client has left
             file.release()
             return
-        self._phase = _Phase.SENDING
+        self._phase = _SENDING
         self._watch()
         exchange.transfer = self._wire.transfer(
             self._rendered(decided, exchange.connection),
@@ -291,7 +296,7 @@ class HTTPConnection(Protocol):
 
     def _drained(self) -> None:
         exchange = self._exchange
-        if self._phase is _Phase.SENDING and exchange is not None and exchange.transfer is None:
+        if self._phase is _SENDING and exchange is not None and exchange.transfer is None:
             self._sent(exchange)
 
     def _transferred(self, exchange: Exchange, reason: str) -> None:
@@ -313,7 +318,7 @@ class HTTPConnection(Protocol):
         if not exchange.persistent or site.closing:
             self._leave(linger=bool(len(self._incoming)))
             return
-        self._phase = _Phase.READING
+        self._phase = _READING
         self._progress = (0, 0)
         self.since = site.tick
         site.idle[self] = None
@@ -340,8 +345,8 @@ class HTTPConnection(Protocol):
         if exchange.transfer is not None:
             exchange.transfer.stop()
         if exchange.application is not None:
-            now, unsent = self._site.clock.seconds(), self._wire.unsent()
-            done = exchange.finished(outcome, reason, unsent, now)
+            unsent = self._wire.unsent() if outcome is not Outcome.SENT else 0
+            done = exchange.finished(outcome, reason, unsent, self._site.clock.seconds())
             self._report(exchange.application, done)
 
     def _report(self, application: Application, done: Finished) -> None:
@@ -357,7 +362,7 @@ class HTTPConnection(Protocol):
 
     def leave(self) -> None:
         """Make room, or stop: at once if no reply is under way, after it if one is."""
-        if self._phase is _Phase.READING:
+        if self._phase is _READING:
             self._leave(linger=False)
 
     def drop(self) -> None:
@@ -368,7 +373,7 @@ class HTTPConnection(Protocol):
     def expired(self) -> None:
         """:attr:`due` has come."""
         site, exchange = self._site, self._exchange
-        if self._phase is _Phase.READING:
+        if self._phase is _READING:
             self._reading_expired()
         elif self._phase is _Phase.LEAVING:
             self._close()
@@ -379,7 +384,7 @@ class HTTPConnection(Protocol):
             exchange.cancelled = True
             self.due = site.tick + 4
             exchange.waiting.cancel()
-        elif self._phase is _Phase.ROUTING or site.tick >= self._until or self._stalled():
+        elif self._phase is _ROUTING or site.tick >= self._until or self._stalled():
             self._drop_exchange(Outcome.TIMED_OUT, "connection timed out")
             self._abort()
         else:

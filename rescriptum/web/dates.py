@@ -3,6 +3,7 @@
 import re
 from calendar import timegm
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -22,6 +23,7 @@ _FORMS = tuple(
 )
 
 
+@lru_cache(1024)
 def http_date(seconds: int) -> str:
     """:param seconds: Unix time; what no four-digit year can say is drawn into the range."""
     at = _EPOCH + timedelta(seconds=min(max(seconds, 0), _LAST))

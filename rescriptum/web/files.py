@@ -87,7 +87,7 @@ def _replaced(content: Content) -> Unavailable:
 
 class FileTable:
     """
-    Descriptors by path and version: who reads a replaced image goes on reading the old one.
+    Descriptors by version: who reads a replaced image goes on reading the old one.
 
     A file is opened in the worker pool, and looked at once a second at most: one that was
     written to in place is dropped. Its bounds are the users, and ``spare`` files without any.
@@ -100,7 +100,8 @@ class FileTable:
         self._workers = workers
         self._now = now
         self._spare = spare
-        self._open: dict[tuple[object, _Version], OpenFile] = {}
+        # A version is of one file, whatever paths it has.
+        self._open: dict[_Version, OpenFile] = {}
         self._closed = False
 
     def __len__(self) -> int:
@@ -112,13 +113,13 @@ class FileTable:
             open already.
         :raises Unavailable: when it is not what ``content`` says any more.
         """
-        file = self._open.get((content.path, content.version))
+        file = self._open.get(content.version)
         if file is None:
             return Deferred.fromCoroutine(self._take(content))
         now = self._now()
         if now - file.looked >= LOOK_AGAIN:
             if not file.unchanged():
-                self._drop((content.path, content.version))
+                self._drop(content.version)
                 raise _replaced(content)
             file.looked = now
         file.users += 1
@@ -126,7 +127,7 @@ class FileTable:
         return file
 
     async def _take(self, content: Content) -> OpenFile:
-        key = (content.path, content.version)
+        key = content.version
         fd = await self._workers.run(partial(_open, content))
         file = self._open.get(key)
         if file is not None:  # somebody else's opening was faster
@@ -141,7 +142,7 @@ class FileTable:
         file.used = self._now()
         return file
 
-    def _drop(self, key: tuple[object, _Version]) -> None:
+    def _drop(self, key: _Version) -> None:
         file = self._open.pop(key)
         file.dropped = True
         if not file.users:
@@ -154,14 +155,13 @@ class FileTable:
         :param spare: how many of those may stay, the latest used; None: those used just now.
         """
         idle = sorted(
-            (file.used, at) for at, (_, file) in enumerate(self._open.items()) if not file.users
+            (file.used, version) for version, file in self._open.items() if not file.users
         )
-        keys = list(self._open)
         oldest = self._now() - KEEP
         surplus = len(idle) - (self._spare if spare is None else spare)
-        for rank, (used, at) in enumerate(idle):
+        for rank, (used, version) in enumerate(idle):
             if rank < surplus or (spare is None and used <= oldest):
-                self._drop(keys[at])
+                self._drop(version)
 
     def close(self) -> None:
         """Forget every file; those in use are closed by their users."""

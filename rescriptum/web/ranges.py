@@ -92,11 +92,13 @@ def _span(text: str, size: int) -> Selection:
         # ``u-u`` and negative offsets come from loaders that are built wrong (W164): they get
         # an error at once, not 5 GB they cannot use.
         return Selection(416)
-    first, last = (each.lstrip("0") or each[:1] for each in match.groups())
+    first, last = match.groups()
+    if len(text) > _DIGITS:  # leading zeros are no reason to convert any number of digits
+        first, last = (each.lstrip("0") or each[:1] for each in (first, last))
     if not first:
-        if not last or last == "0" or not size:
+        length = size if len(last) > _DIGITS else min(int(last or "0"), size)
+        if not length:
             return Selection(416)
-        length = size if len(last) > _DIGITS else min(int(last), size)
         return Selection(206, size - length, length)
     if len(first) > _DIGITS or int(first) >= size:
         return Selection(416)

@@ -1,10 +1,11 @@
 """What a client asked over HTTP, as a value: no transport, no Twisted."""
 
+from functools import cached_property
 from urllib.parse import unquote_plus, unquote_to_bytes
 
 from attrs import field, frozen
 
-_SLOW = ("", ".")
+_NOTHING = ("", ".")
 
 
 @frozen
@@ -29,17 +30,17 @@ class Request:
     def path(self) -> str:
         return self.target.partition("?")[0]
 
-    @property
+    @cached_property
     def segments(self) -> tuple[str, ...]:
         """
         The path's parts, each percent-decoded once; empty and ``.`` parts are left out, since
         installers join URLs with ``//`` and ``./``. ``..`` is kept: who walks a tree refuses it.
         """
-        return tuple(
-            unquote_to_bytes(part).decode("utf-8", "surrogateescape")
-            for part in self.path.split("/")
-            if part not in _SLOW
-        )
+        path = self.path
+        parts = [part for part in path.split("/") if part not in _NOTHING]
+        if "%" not in path:
+            return tuple(parts)
+        return tuple([unquote_to_bytes(each).decode("utf-8", "surrogateescape") for each in parts])
 
     @property
     def query(self) -> tuple[tuple[str, str], ...]:

@@ -99,6 +99,8 @@ class Routes:
     def __init__(self) -> None:
         self._methods: dict[Pattern, dict[str, Route]] = {}
         self._ordered: list[tuple[Pattern, dict[str, Route]]] = []
+        #: Paths without captures: they come first of all, so they need no looking for.
+        self._literal: dict[tuple[str | None, ...], dict[str, Route]] = {}
 
     def get(self, pattern: str) -> Callable[[_R], _R]:
         """The decorated function answers GET, and HEAD: the same without the body."""
@@ -116,6 +118,8 @@ class Routes:
             if not table.keys().isdisjoint(methods):
                 raise ValueError(f"two routes for {methods[0]} {text!r}")
             table.update(dict.fromkeys(methods, function))
+            if not pattern.rest and None not in pattern.parts:
+                self._literal[pattern.parts] = table
             self._ordered = sorted(self._methods.items(), key=lambda item: item[0].rank)
             return function
 
@@ -128,6 +132,9 @@ class Routes:
         :returns: the function and what it is called with; or, where there is none, the methods
             that the path does take: none at all for a path that is not there.
         """
+        route = self._literal.get(segments, {}).get(method)
+        if route is not None:
+            return route, ()
         allowed: frozenset[str] = frozenset()
         for pattern, methods in self._ordered:
             captures = pattern.match(segments)

@@ -111,9 +111,8 @@ class Site(Factory):
         self.close_ticks = _ticks(10)
         total = limits.total_seconds
         self.total_ticks = _ticks(total) if total is not None else _NEVER
-        self._mounted = (
-            application if isinstance(application, Mounted) else Mounted(application, {})
-        )
+        self._mounted = application if isinstance(application, Mounted) else None
+        self._default = application.default if isinstance(application, Mounted) else application
         self._admission = admission
         self._connections: set[HTTPConnection] = set()
         self._turned_away: set[HTTPConnection] = set()
@@ -163,7 +162,8 @@ class Site(Factory):
         return self._admission is None or self._admission.admits(peer[0])
 
     def at(self, request: Request) -> Application:
-        return self._mounted.at(request.segments)
+        mounted = self._mounted
+        return self._default if mounted is None else mounted.at(request.segments)
 
     def over_capacity(self, peer: tuple[str, int], of: str) -> None:
         if self._full.add(self._seconds()):
@@ -172,7 +172,7 @@ class Site(Factory):
     def unreadable(self, done: Finished) -> None:
         """What was no request: the first of a burst is reported, the others are counted."""
         if self._noise.add(self._seconds()):
-            self.finished(self._mounted.default, done)
+            self.finished(self._default, done)
 
     def finished(self, application: Application, done: Finished) -> None:
         try:

@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from OpenSSL.SSL import TLS1_2_VERSION, TLS_SERVER_METHOD, Connection, Context, Error
+from OpenSSL.SSL import (
+    NO_OVERLAPPING_PROTOCOLS,
+    TLS1_2_VERSION,
+    TLS_SERVER_METHOD,
+    Connection,
+    Context,
+    Error,
+)
 from twisted.internet.interfaces import IOpenSSLServerConnectionCreator
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from zope.interface import implementer
@@ -63,4 +70,6 @@ class Certificate:
 
 
 def _http_1(connection: Connection, offered: list[bytes]) -> bytes:
-    return b"http/1.1"
+    if b"http/1.1" in offered:
+        return b"http/1.1"
+    return NO_OVERLAPPING_PROTOCOLS  # type: ignore[return-value]  # pyOpenSSL hides its type
