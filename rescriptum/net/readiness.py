@@ -90,6 +90,7 @@ class Nest:
         """:returns: whether an empty poll was followed by one that was not."""
         gained = False
         left = spins
+        known = self._ready
         deadline = self._monotonic() + SLICE
         while self._epoll is not None:
             events = self._epoll.poll(0, 256)
@@ -97,11 +98,10 @@ class Nest:
                 gained = gained or left < spins
                 left = spins
                 for fd, _ in events:
-                    ready = self._ready.get(fd)
-                    if ready is None:
+                    if fd not in known:
                         continue  # closed by one before it
                     try:
-                        ready()
+                        known[fd]()
                     except Exception:  # noqa: BLE001 - one socket's fault stays its own
                         self._log.failure("Reading a datagram")
                         self._give_up(fd)

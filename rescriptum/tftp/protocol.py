@@ -12,7 +12,7 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ..boot.events import LoaderAsked, LoaderRefused, record
+from ..boot.events import LoaderAsked, record
 from ..errors import MalformedDatagram, RescriptumError, Unavailable
 from ..interfaces import Admission, Loaders, Workers
 from ..net.udp import Arrival, Received
@@ -20,7 +20,7 @@ from ..values import Content, Generated, Listen
 from .endings import ended
 from .offload import Offload
 from .options import Caps, described, negotiate
-from .refusals import Busy, Tally, refusal, repeated
+from .refusals import Busy, RefusalLog, refusal
 from .sending import Channel, Sending
 from .store import PacketStore
 from .transfer import Outcome, Transfer
@@ -145,7 +145,7 @@ class TFTPServer:
         self._offload = Offload(offload)
         self._fast = fast
         self._store = PacketStore(workers, self._limits.cache)
-        self._tally = Tally()
+        self._refusals = RefusalLog(self._log)
         self._running: dict[_Key, _Running] = {}
         self._peers: Counter[str] = Counter()
         self._idle: list[Deferred[None]] = []
@@ -356,14 +356,8 @@ class TFTPServer:
         reason: str,
         request: ReadRequest | WriteRequest | None = None,
     ) -> None:
-        host, port = arrival.peer[:2]
-        loader = "" if request is None else printable(request.filename)
-        unsaid = self._tally.counted((code, host, loader), self._monotonic())
-        if unsaid is None:
-            return
-        reason = repeated(reason, unsaid)
-        refused = LoaderRefused(peer=(host, port), loader=loader, code=code, reason=reason)
-        record(self._log, refused)
+        peer = arrival.peer[0], arrival.peer[1]
+        self._refusals.say(peer, code, reason, request, self._monotonic())
 
 
 def _answerable(host: str) -> bool:

@@ -3,9 +3,11 @@
 from collections.abc import Hashable
 
 from attrs import define
+from twisted.logger import Logger
 
+from ..boot.events import LoaderRefused, record
 from ..errors import Unavailable
-from .wire import Error, ErrorCode
+from .wire import Error, ErrorCode, ReadRequest, WriteRequest, printable
 
 
 class Busy(Unavailable):
@@ -70,6 +72,26 @@ class Tally:
         return unsaid
 
 
-def repeated(reason: str, unsaid: int) -> str:
-    """``reason``, and how often it was kept quiet."""
-    return f"{reason} ({unsaid} more before this)" if unsaid else reason
+class RefusalLog:
+    """The links of the way that ended before they began."""
+
+    def __init__(self, log: Logger) -> None:
+        self._log = log
+        self._tally = Tally()
+
+    def say(
+        self,
+        peer: tuple[str, int],
+        code: str,
+        reason: str,
+        request: ReadRequest | WriteRequest | None,
+        now: float,
+    ) -> None:
+        """One line for what came from this address, of this kind, for this name."""
+        loader = "" if request is None else printable(request.filename)
+        unsaid = self._tally.counted((code, peer[0], loader), now)
+        if unsaid is None:
+            return
+        if unsaid:
+            reason += f" ({unsaid} more before this)"
+        record(self._log, LoaderRefused(peer=peer, loader=loader, code=code, reason=reason))

@@ -154,8 +154,9 @@ class Transfer:
         if over:
             return Step(outcome=self._given_up())
         self._resends += 1
-        # A window that was lost twice as a whole goes block by block until one arrives (W111).
-        self._shrunk = self._resends > 1
+        # A window that was lost twice shrinks to 1 (W111), every other time: a client that has got
+        # this one block owes no acknowledgement before the rest of its window (RFC 7440).
+        self._shrunk = self._resends % 2 == 0
         return self._resend(now)
 
     def refused(self) -> Step:

@@ -53,7 +53,7 @@ class _Request:
 
         :raises MalformedDatagram: unless there are a name and a mode.
         """
-        fields = body.split(b"\0")
+        fields = _strings(body)
         if len(fields) < 2 or not fields[0] or not fields[1]:
             raise MalformedDatagram(f"request of {len(body)} bytes without name or mode")
         filename, mode, *rest = fields
@@ -165,7 +165,7 @@ class OptionAcknowledgement:
 
     @classmethod
     def decode(cls, body: bytes) -> Self:
-        return cls(_pairs(body.split(b"\0")))
+        return cls(_pairs(_strings(body)))
 
     def encode(self) -> bytes:
         # Nothing follows the last NUL: Cisco's client refuses four zero bytes (W104).
@@ -207,6 +207,11 @@ def printable(text: bytes, longest: int = 128) -> str:
         chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in text[:longest]
     )
     return shown + "…" * (len(text) > longest)
+
+
+def _strings(body: bytes) -> list[bytes]:
+    *strings, unfinished = body.split(b"\0")
+    return [*strings, unfinished] if unfinished else strings
 
 
 def _pairs(fields: list[bytes]) -> Options:
