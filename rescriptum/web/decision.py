@@ -1,21 +1,19 @@
 """What goes out for an answer: status, every header, which bytes. One function, for every path."""
 
 import re
-from http import HTTPStatus
 
 from attrs import field, frozen
 
 from ..values import Content, Extent
 from .dates import http_date
 from .ranges import select
-from .reply import TEXT, FileReply
+from .reply import PHRASES, TEXT, FileReply
 from .request import Request
 from .routing import Answer
 
 #: Never a control character: no header ends early or begins another.
 _VALUE = re.compile(r"[\t -~\x80-\xff]*")
 _BODILESS = (204, 304)
-PHRASES = {each.value: each.phrase for each in HTTPStatus}
 
 
 @frozen

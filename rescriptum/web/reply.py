@@ -1,6 +1,7 @@
 """What a route decides to say, as a value; the listener performs it."""
 
 from enum import Enum
+from http import HTTPStatus
 
 from attrs import field, frozen
 
@@ -8,6 +9,12 @@ from ..values import Content
 from .request import Request
 
 TEXT = "text/plain; charset=utf-8"
+#: RFC 9110's words; Python's differ by its version.
+PHRASES = {each.value: each.phrase for each in HTTPStatus} | {
+    413: "Content Too Large",
+    414: "URI Too Long",
+    416: "Range Not Satisfiable",
+}
 
 
 @frozen

@@ -1,7 +1,6 @@
 """Which function answers a request, and what its errors say to the client."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from http import HTTPStatus
 from typing import Protocol, TypeVar
 
 from attrs import frozen
@@ -10,7 +9,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..errors import RescriptumError, Unavailable
-from .reply import FileReply, Finished, Reply
+from .reply import PHRASES, FileReply, Finished, Reply
 from .request import Request
 
 Answer = Reply | FileReply
@@ -174,7 +173,7 @@ def status_of(error: RescriptumError) -> int:
 
 def bare(status: int, reason: str = "", headers: tuple[tuple[str, str], ...] = ()) -> Reply:
     """A status sentence for the client, and the reason for the access log."""
-    sentence = f"{status} {HTTPStatus(status).phrase}\n".encode("ascii")
+    sentence = f"{status} {PHRASES[status]}\n".encode("ascii")
     return Reply(sentence, status=status, headers=headers, reason=reason)
 
 
