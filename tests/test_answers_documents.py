@@ -75,6 +75,14 @@ class AnswerSetTests(SynchronousTestCase):
         text = "ignored: machine-1/a.yaml is the yaml document here"
         self.assertEqual(answers.problems, (Problem("machine-1/b.yaml", text),))
 
+    def test_two_directories_of_defaults(self) -> None:
+        """The first by name is used, whole; the other is a problem."""
+        answers = AnswerSet.of(
+            Listing((folder("DEFAULT", ks=b"1"), folder("default", ks=b"2", cfg=b"3")))
+        )
+        self.assertEqual({each.body for each in answers.defaults.values()}, {b"1"})
+        self.assertEqual(answers.problems, (Problem("default", "ignored: DEFAULT is there too"),))
+
     def test_a_broken_document_is_a_problem_and_stays(self) -> None:
         """It keeps its place, so that its machine gets an error and not the default."""
         answers = AnswerSet.of(Listing((folder("machine-1", toml=b"a ="),)))

@@ -136,6 +136,11 @@ class PrecedenceTests(SynchronousTestCase):
         self.assertEqual(facts.first("mac"), "52-54-00-aa-bb-cc")
         self.assertEqual(facts.mac, MAC("525400aabbcc"))
 
+    def test_a_body_that_is_an_address_and_nothing_else(self) -> None:
+        """So ``rescriptum render MAC`` fills what a machine of that address would."""
+        self.assertEqual(Facts.of((), body=b"52:54:00:aa:bb:cc").first("mac"), "52:54:00:aa:bb:cc")
+        self.assertIsNone(Facts.of((), body=b"52:54:00:aa:bb:cc!").first("mac"))
+
     def test_the_one_interface_with_link(self) -> None:
         """A body that tells which cable is in names the interface by that."""
         body = {"nics": [{"link": False, "mac": "m1"}, {"link": True, "mac": "m2"}, {"mac": "m3"}]}
@@ -183,6 +188,10 @@ class BoundsTests(SynchronousTestCase):
         facts = Facts.of(("machine-1",), body=b"x" * (MAX_TEXT + 50))
         self.assertEqual(facts.values[0], "machine1")
         self.assertEqual(sum(map(len, facts.values)), MAX_TEXT)
+
+    def test_a_value_said_again_takes_no_room(self) -> None:
+        facts = facts_of(["y" * (MAX_TEXT // 2)] * 3 + ["machine-1"])
+        self.assertEqual(facts.values[-1], "machine1")
 
     def test_long_names(self) -> None:
         """

@@ -139,3 +139,7 @@ class ExampleTests(SynchronousTestCase):
         text = (EXAMPLES / "52-54-00-12-34-56" / "debian.preseed").read_text()
         self.assertIn("user-password-crypted password !REPLACE-ME\n", text)
         self.assertNotIn("$6$", text)
+
+    def test_an_address_alone_is_enough_for_them(self) -> None:
+        _, out, _ = render(EXAMPLES, "52-54-00-12-34-56", "--path", "debian")
+        self.assertIn(b"node-525400123456\n", out)

@@ -115,6 +115,7 @@ class AnswerSet:
     @classmethod
     def of(cls, listing: Listing) -> Self:
         machines: dict[str, Documents] = {}
+        default: Folder | None = None
         defaults: Documents = {}
         problems = [
             Problem(name, f"not served: it belongs in {_new_path(name)}") for name in listing.loose
@@ -122,10 +123,12 @@ class AnswerSet:
         for folder in listing.folders:
             kept, wrong = _by_extension(folder)
             problems += wrong
-            if folder.name.lower() == DEFAULT:
-                defaults = {**kept, **defaults}
-            else:
+            if folder.name.lower() != DEFAULT:
                 machines[folder.name] = kept
+            elif default is None:
+                default, defaults = folder, kept
+            else:
+                problems.append(Problem(folder.name, f"ignored: {default.name} is there too"))
         problems += _names_that_mislead(machines)
         named = [name for name in machines if name.isprintable()]
         return cls(machines, defaults, tuple(problems), Index.of(named))

@@ -133,8 +133,8 @@ class Facts:
         room = MAX_TEXT
         values: dict[str, None] = {}
         for text in self._texts():
-            value = normalise(text)[:room]
-            if value and value not in values:
+            value = normalise(text)
+            if value not in values and (value := value[:room]):
                 values[value] = None
                 room -= len(value)
         return tuple(values)
@@ -174,9 +174,13 @@ class Facts:
             yield each.leaf, each.text
 
     def _macs(self) -> Iterator[str]:
-        """The booting interface first: what the query, then the path name; the one with link."""
+        """
+        The booting interface first: what the query, the path, or a body that is nothing else
+        name; then the one with link.
+        """
         yield from (text for name, text in self.query if name.lower() == "mac")
-        yield from (text for text in self.segments if _mac(text) is not None)
+        told = (*self.segments, self.raw.decode("latin-1") if len(self.raw) <= 17 else "")
+        yield from (text for text in told if _mac(text) is not None)
         linked = {
             each.label.removesuffix("link") + "mac"
             for each in self.body

@@ -24,7 +24,7 @@ class RenderOptions(Command):
     )
     longdesc = (
         "Prints the document that a request would get, and nothing else, on standard output. "
-        "ID alone carries no facts: documents that need some are rendered by --query or --body. "
+        "ID alone carries no fact, or mac where it is one: --query and --body carry more. "
         "Exit code 0: there is an answer; 1: there is none, or it cannot be filled."
     )
     optParameters: ClassVar[list[list[str | None]]] = [
