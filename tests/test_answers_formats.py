@@ -1,5 +1,8 @@
 """Tests for ``rescriptum.answers.formats``."""
 
+import re
+from pathlib import Path
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -117,3 +120,22 @@ class ParseTests(SynchronousTestCase):
         except MalformedDocument:
             return
         self.assertTrue(parsed == data or isinstance(parsed, Template))
+
+
+class DocumentationTests(SynchronousTestCase):
+    def test_the_page_has_every_format_in_order_and_every_alias(self) -> None:
+        """Operators are told which format wins; the page is where."""
+        page = Path(__file__).parent.parent / "docs" / "answers.md"
+        rows = [line.split("|") for line in page.read_text("utf-8").splitlines()]
+        words = re.compile(r"`([a-z]+)`")
+        table = [(words.findall(row[1]), row[3]) for row in rows if len(row) == 5]
+        documented = [each for each in table if each[0] and each[0][0] in BY_EXTENSION]
+        self.assertEqual(
+            [extension for extensions, _ in documented for extension in extensions],
+            [row.extension for row in FORMATS],
+        )
+        for alias, formats in ALIASES.items():
+            [asked] = [
+                text for extensions, text in documented if formats[0].extension in extensions
+            ]
+            self.assertIn(alias, words.findall(asked), alias)

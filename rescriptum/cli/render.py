@@ -18,10 +18,7 @@ from .options import Command
 class RenderOptions(Command):
     """``render``."""
 
-    synopsis = (
-        "Usage: rescriptum render ID [--path PATH]\n"
-        "       rescriptum render [--query QUERY] [--body FILE] [--path PATH]"
-    )
+    synopsis = "Usage: rescriptum render (ID | [--query QUERY] [--body FILE]) [--path PATH]"
     longdesc = (
         "Prints the document that a request would get, and nothing else, on standard output. "
         "ID alone carries no fact, or mac where it is one: --query and --body carry more. "
