@@ -244,7 +244,7 @@ DEBIAN_ARM64 = Layout(
     },
 )
 KALI = DEBIAN_NETINST.also({".disk/info": b'Kali GNU/Linux 2025.2 "Kali-last" - Official amd64\n'})
-DEBIAN_NETBOOT = {
+DEBIAN_NETBOOT: Mapping[str, bytes | str] = {
     "debian-installer/amd64/linux": _X86,
     "debian-installer/amd64/initrd.gz": initrd(),
     "debian-installer/amd64/bootnetx64.efi": b"MZ" + bytes(1000),

@@ -19,6 +19,8 @@ RESERVED = frozenset(("boot", "ipxe", "netboot.xyz", "health", "media"))
 SUFFIXES = (".iso", ".img")
 SIDECAR = ".media"
 MAX_ENTRIES = 1024
+#: What Proxmox's assistant leaves beside the image that it stripped of them: no image itself.
+PREPARED = frozenset(("vmlinuz", "initrd.img"))
 #: Directories that stand in a media directory for reasons of their own.
 _NO_TREES = RESERVED | {"lost+found"}
 
@@ -157,7 +159,10 @@ def candidates(items: Iterable[Item]) -> tuple[tuple[Candidate, ...], tuple[Prob
     folders: dict[str, str] = {}
     sidecars: dict[str, str] = {}
     problems: list[Problem] = []
-    for item in sorted(items, key=lambda each: each.name):
+    items = sorted(items, key=lambda each: each.name)
+    if PREPARED.issubset(each.name for each in items if not each.directory):
+        items = [each for each in items if each.name not in PREPARED]
+    for item in items:
         suffix = "" if item.directory else _suffix(item.name)
         if item.name.startswith(".") or not (item.directory or suffix):
             continue

@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 Read = Callable[[int, int], bytes]
 
 MAX_DESCRIPTORS = 32
-MAXDIRECTORY = 4 << 20
+MAX_DIRECTORY = 4 << 20
 MAX_CHILDREN = 65536
 MAX_SECTIONS = 256
 #: Bytes of directories and continuations that one look-up may cost.
@@ -109,7 +109,7 @@ class _Tree:
 
     def _bytes(self, node: Node, meter: _Meter) -> bytes:
         [extent] = node.extents
-        if extent.length > MAXDIRECTORY:
+        if extent.length > MAX_DIRECTORY:
             raise MalformedImage(f"a directory of {extent.length} bytes")
         return meter.exactly(extent.offset, extent.length)
 

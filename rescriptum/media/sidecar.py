@@ -59,7 +59,7 @@ class Sidecar:
 
 def _values(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         match = _LINE.fullmatch(line)
         if match is not None and match[2]:
             found.setdefault(match[1].lower(), match[2])
@@ -110,7 +110,7 @@ def render(text: str, changes: Mapping[str, str]) -> str:
     """
     left = dict(changes)
     lines = []
-    for line in text.splitlines():
+    for line in text.removesuffix("\n").split("\n") if text else ():
         match = _LINE.fullmatch(line)
         key = match[1].lower() if match is not None else ""
         if key in left:

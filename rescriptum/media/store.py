@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ..errors import NotFound, RescriptumError, Unavailable
+from ..errors import MalformedImage, NotFound, RescriptumError, Unavailable
 from ..interfaces import Workers
 from ..values import Content
 from .catalogue import Catalogue, Medium
@@ -211,7 +211,10 @@ class MediaStore:
         known = self._discs.get(key)
 
         def find() -> tuple[Disc, Content | None]:
-            disc = known or Disc(image)
+            try:
+                disc = known or Disc(image)
+            except MalformedImage as e:
+                raise NotFound(f"nothing is known of what is in {image.path.name}: {e}") from e
             try:
                 return disc, disc.find(path)
             except NotFound:

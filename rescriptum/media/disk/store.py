@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from ...errors import MalformedImage, NotFound, Unavailable
 from ...values import Content, Extent, Problem
-from ..catalogue import Candidate, Catalogue, Item, candidates
+from ..catalogue import PREPARED, Candidate, Catalogue, Item, candidates
 from ..files import file_type, image_type
 from ..iso9660 import Image
 from ..paths import walk
@@ -219,9 +219,8 @@ def scan(directory: Path) -> Scan:
             # A directory of any other kind is the operator's own affair.
             if entry.image is not None or (entry.beside is not None and entry.beside.boots):
                 seen.append(entry)
-    names = {each.name for each in items if not each.directory}
     around = None
-    if {"vmlinuz", "initrd.img"} <= names:
+    if PREPARED.issubset(each.name for each in items if not each.directory):
         around = probe(Folder(directory), Sidecar(kernel="vmlinuz", initrd="initrd.img"))
     return Scan(tuple(seen), tuple(more), around)
 

@@ -1,0 +1,300 @@
+"""Tests for ``rescriptum.media.disk.store``."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from rescriptum.errors import MalformedImage, NotFound, Unavailable
+from rescriptum.media.catalogue import Catalogue
+from rescriptum.media.disk import store
+from rescriptum.media.disk.store import (
+    Disc,
+    Folder,
+    content_of,
+    digest_of,
+    look_into,
+    read_catalogue,
+    read_extents,
+    scan,
+    write_sidecar,
+)
+from rescriptum.values import Content
+
+from . import isos
+
+
+def named(catalogue: Catalogue) -> dict[str, str]:
+    return {each.id: each.family for each in catalogue.entries}
+
+
+class FolderTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.root = Path(self.mktemp())
+        (self.root.parent / "secret").write_bytes(b"secret")
+        isos.plant(
+            self.root,
+            {
+                "Casper/vmlinuz": b"kernel",
+                "dists/bookworm/Release": b"Suite: stable\n",
+                "dists/stable": "bookworm",
+                "absolute": "/dists/stable/Release",
+                "out": "../secret",
+                "outer": "/etc/passwd",
+                "loop": "loop",
+                "packages/a": b"lower",
+                "Packages/a": b"upper",
+            },
+        )
+        self.folder = Folder(self.root)
+
+    def test_files(self) -> None:
+        """By any case, links followed, and the exact name before another of its letters."""
+        for path, expected in (
+            ("casper/VMLINUZ", b"kernel"),
+            ("dists//stable/./Release", b"Suite: stable\n"),
+            ("absolute", b"Suite: stable\n"),
+            ("packages/a", b"lower"),
+            ("Packages/a", b"upper"),
+        ):
+            content = self.folder.find(path)
+            self.assertEqual(read_extents(content, 100), expected)
+            self.assertTrue(content.path.is_relative_to(self.root.resolve()))
+        self.assertEqual(set(self.folder.names("dists")), {"bookworm", "stable"})
+        self.assertEqual(self.folder.names("nothing"), ())
+
+    def test_nothing_leads_out(self) -> None:
+        """Links inside a tree are of the tree: they lead nowhere else, and neither do names."""
+        for path in ("out", "outer", "loop", "../secret", "dists/../../secret", "/etc/passwd"):
+            self.assertRaises(NotFound, self.folder.find, path)
+
+    def test_other_kinds(self) -> None:
+        """Directories and FIFOs are no files; opening the latter would wait for ever."""
+        os.mkfifo(self.root / "fifo")
+        for path in ("dists", "fifo", "", "casper/vmlinuz/x"):
+            self.assertRaises(NotFound, Folder(self.root).find, path)
+
+    def test_its_own_link(self) -> None:
+        """The tree itself may stand anywhere: the operator linked it."""
+        link = self.root.with_suffix(".link")
+        link.symlink_to(self.root.resolve())
+        self.assertEqual(Folder(link).find("casper/vmlinuz").size, 6)
+
+    def test_names_that_are_no_text(self) -> None:
+        """File names are bytes; those that are not UTF-8 are served too."""
+        (self.root / os.fsdecode(b"caf\xe9")).write_bytes(b"x")
+        found = Folder(self.root).find("caf\udce9")
+        self.assertEqual(found.size, 1)
+
+
+class DiscTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.path = isos.build(Path(self.mktemp()).with_suffix(".iso"), isos.DEBIAN_NETINST)
+        self.content = content_of(self.path, "x/y")
+
+    def test_files(self) -> None:
+        """Extents of the image, with the image's version and time."""
+        disc = Disc(self.content)
+        found = disc.find("install.amd/INITRD.gz")
+        self.assertEqual(read_extents(found, 1 << 20), isos.initrd())
+        self.assertEqual((found.path, found.version), (self.path, self.content.version))
+        self.assertEqual(found.media_type, "application/octet-stream")
+        self.assertEqual(disc.find("efi/boot/bootx64.efi").media_type, "application/efi")
+        self.assertEqual(disc.read("install.amd/initrd.gz", 10), isos.initrd()[:10])
+        self.assertEqual(disc.names("nothing"), ())
+        self.assertNotEqual(found.etag, disc.find("install.amd/gtk/initrd.gz").etag)
+
+    def test_replaced_meanwhile(self) -> None:
+        """Directories of one image are not mixed with those of the next."""
+        disc = Disc(self.content)
+        os.utime(self.path, ns=(1, 1))
+        self.assertRaises(Unavailable, disc.find, "pool/main/b/base-files/x.deb")
+        self.path.unlink()
+        self.assertRaises(Unavailable, disc.find, "dists/stable/Release")
+
+
+class ScanTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.root = Path(self.mktemp())
+        self.root.mkdir()
+
+    def catalogue(self) -> Catalogue:
+        return read_catalogue(self.root)
+
+    def test_a_directory(self) -> None:
+        """Images, trees, an image with boot files beside it, and the rest of the world."""
+        isos.build(self.root / "rocky.iso", isos.ROCKY_DVD)
+        isos.build(self.root / "debian-12.iso", isos.DEBIAN_NETINST)
+        isos.plant(self.root / "debian-12", isos.DEBIAN_NETBOOT)
+        isos.plant(self.root / "netboot", isos.DEBIAN_NETBOOT)
+        isos.plant(self.root / "documents", {"letter.txt": b"Dear"})
+        (self.root / "disk.img").write_bytes(bytes(5000))
+        (self.root / "empty.img").write_bytes(b"")
+        (self.root / "README").write_bytes(b"hello")
+        catalogue = self.catalogue()
+        self.assertEqual(catalogue.problems, ())
+        self.assertEqual(
+            named(catalogue),
+            {
+                "debian-12": "debian",
+                "disk": "unknown",
+                "empty": "unknown",
+                "netboot": "debian",
+                "rocky": "rhel",
+            },
+        )
+        self.assertEqual(
+            [each.bootable for each in catalogue.entries], [True, False, False, True, True]
+        )
+        medium = catalogue.find("debian-12")
+        assert medium is not None and medium.kernel is not None and medium.initrd is not None
+        self.assertEqual(read_extents(medium.kernel, 9999), isos.x86_kernel())
+        self.assertEqual(medium.initrd.path.name, "initrd.gz")
+
+    def test_every_layout(self) -> None:
+        """What tests of the families see in memory is what there is on a disk."""
+        layouts = {
+            "ubuntu": isos.UBUNTU_SERVER,
+            "alma": isos.ALMA_BOOT,
+            "proxmox": isos.PROXMOX,
+            "esxi": isos.ESXI,
+            **isos.UNKNOWN,
+        }
+        for name, layout in layouts.items():
+            flags = ("--norock",) if layout is isos.ESXI else ()
+            isos.build(self.root / f"{name}.iso", layout, *flags)
+        found = named(self.catalogue())
+        for name in isos.UNKNOWN:
+            self.assertEqual(found.pop(name), "unknown", name)
+        self.assertEqual(
+            found, {"ubuntu": "ubuntu", "alma": "rhel", "proxmox": "proxmox", "esxi": "unknown"}
+        )
+
+    def test_files_of_the_proxmox_assistant(self) -> None:
+        """Its output directory used as the media directory."""
+        isos.build(self.root / "pve.iso", isos.PROXMOX.minus("boot"))
+        isos.plant(self.root, {"vmlinuz": isos.x86_kernel(), "initrd.img": isos.initrd()})
+        [medium] = self.catalogue().entries
+        assert medium.kernel is not None
+        self.assertEqual(medium.kernel.path.name, "vmlinuz")
+
+    def test_rubbish(self) -> None:
+        """A file that is called an image and is none is listed, served whole, and a problem."""
+        (self.root / "a.iso").write_bytes(b"<html>404</html>")
+        catalogue = self.catalogue()
+        self.assertEqual(named(catalogue), {"a": "unknown"})
+        self.assertIn("not an ISO 9660 image", catalogue.problems[0].text)
+
+    def test_a_download_that_did_not_end(self) -> None:
+        """The volume says how long the image should be."""
+        path = isos.build(self.root / "a.iso", isos.DEBIAN_NETINST)
+        os.truncate(path, path.stat().st_size // 2)
+        texts = " ".join(each.text for each in self.catalogue().problems)
+        self.assertIn("shorter", texts)
+
+    def test_no_such_directory(self) -> None:
+        """A problem, and an empty catalogue."""
+        self.root.rmdir()
+        catalogue = self.catalogue()
+        self.assertEqual((catalogue.entries, len(catalogue.problems)), ((), 1))
+
+    def test_links(self) -> None:
+        """An image may be a link to another disk; one to nowhere is passed over."""
+        elsewhere = isos.build(Path(self.mktemp()).with_suffix(".iso"), isos.ROCKY_DVD)
+        (self.root / "rocky.iso").symlink_to(elsewhere.resolve())
+        (self.root / "gone.iso").symlink_to("nowhere")
+        self.assertEqual(named(self.catalogue()), {"rocky": "rhel"})
+
+    def test_sidecars(self) -> None:
+        """What they say counts; a new one is a reason to look again."""
+        isos.build(self.root / "a.iso", isos.UBUNTU_2004)
+        [before] = scan(self.root).seen
+        (self.root / "a.media").write_bytes(b"version = Mine\nkernel = casper/hwe-vmlinuz\n\xff")
+        [after] = scan(self.root).seen
+        self.assertNotEqual(before.key, after.key)
+        self.assertEqual(self.catalogue().entries[0].version, "Mine")
+
+    def test_a_disk_that_fails(self) -> None:
+        """It is tried again the next time: nothing is remembered of it."""
+        isos.build(self.root / "a.iso", isos.ROCKY_DVD)
+        [seen] = scan(self.root).seen
+        os.utime(self.root / "a.iso", ns=(1, 1))
+        probe = look_into(seen)
+        self.assertTrue(probe.fleeting)
+        self.assertEqual(len(probe.problems), 1)
+
+    def test_bounded(self) -> None:
+        """A directory of a million names costs no more than its bound."""
+        self.patch(store, "MAX_LISTED", 3)
+        for each in range(10):
+            (self.root / f"{each}.img").write_bytes(b"")
+        self.assertEqual(len(scan(self.root).seen), 3)
+
+
+class DigestTests(SynchronousTestCase):
+    def test_of_a_file(self) -> None:
+        """As sha256sum says, and told piece by piece."""
+        path = Path(self.mktemp())
+        path.write_bytes(b"x" * (store.PIECE + 5))
+        told: list[int] = []
+        digest = digest_of(content_of(path, "x/y"), told.append)
+        self.assertEqual(digest, hashlib.sha256(b"x" * (store.PIECE + 5)).hexdigest())
+        self.assertEqual(sum(told), store.PIECE + 5)
+
+    def test_of_a_file_that_changes(self) -> None:
+        """A digest of half the old and half the new file is not recorded."""
+        path = Path(self.mktemp())
+        path.write_bytes(b"x" * 10)
+        content = content_of(path, "x/y")
+        os.utime(path, ns=(1, 1))
+        self.assertRaises(Unavailable, digest_of, content, lambda count: None)
+
+
+class WritingTests(SynchronousTestCase):
+    def test_a_new_sidecar(self) -> None:
+        """Readable by the server, whatever the umask of who wrote it."""
+        directory = Path(self.mktemp())
+        directory.mkdir()
+        path = directory / "a.media"
+        write_sidecar(path, {"sha256": "1"})
+        self.assertEqual(path.read_text(), "sha256 = 1\n")
+        self.assertEqual(path.stat().st_mode & 0o777, 0o644)
+        self.assertEqual(os.listdir(directory), ["a.media"])
+
+    def test_an_old_one(self) -> None:
+        """Its text and its mode are kept, and it is another file afterwards."""
+        path = Path(self.mktemp())
+        path.write_text("# mine\nsha256 = 1\n")
+        path.chmod(0o640)
+        before = path.stat()
+        write_sidecar(path, {"sha256": "2"})
+        self.assertEqual(path.read_text(), "# mine\nsha256 = 2\n")
+        self.assertEqual(path.stat().st_mode, before.st_mode)
+        self.assertNotEqual(path.stat().st_ino, before.st_ino)
+
+    def test_nothing_is_left_behind(self) -> None:
+        """When it cannot be written, the old one stays and no draft."""
+        directory = Path(self.mktemp())
+        (directory / "a.media").mkdir(parents=True)
+        self.assertRaises(OSError, write_sidecar, directory / "a.media", {"sha256": "2"})
+        self.assertEqual(os.listdir(directory), ["a.media"])
+
+
+class ContentTests(SynchronousTestCase):
+    def test_whole_files(self) -> None:
+        """One extent, none for an empty file; a directory is no file."""
+        path = Path(self.mktemp())
+        path.write_bytes(b"")
+        self.assertEqual(content_of(path, "x/y").extents, ())
+        path.write_bytes(b"abc")
+        content: Content = content_of(path, "x/y")
+        self.assertEqual((content.size, content.media_type), (3, "x/y"))
+        self.assertEqual(content.modified, int(path.stat().st_mtime))
+        self.assertRaises(NotFound, content_of, path.parent, "x/y")
+
+    def test_no_image(self) -> None:
+        """A file that is no image is no disc."""
+        path = Path(self.mktemp())
+        path.write_bytes(bytes(100000))
+        self.assertRaises(MalformedImage, Disc, content_of(path, "x/y"))
