@@ -149,7 +149,7 @@ class Facts:
     def labels(self) -> Mapping[str, tuple[str, ...]]:
         """
         Facts by name, lower-cased, each with its distinct values in order of precedence: the
-        path, the query, the body; ``mac`` and ``serial`` as :meth:`macs` and the docs say.
+        path, the query, the body; ``mac`` and ``serial`` by the table in the docs.
         """
         labels: dict[str, dict[str, None]] = {}
         if self.segments:
@@ -179,7 +179,7 @@ class Facts:
         name; then the one with link.
         """
         yield from (text for name, text in self.query if name.lower() == "mac")
-        told = (*self.segments, self.raw.decode("latin-1") if len(self.raw) <= 17 else "")
+        told = (*self.segments, self.raw[:18].decode("latin-1"))
         yield from (text for text in told if _mac(text) is not None)
         linked = {
             each.label.removesuffix("link") + "mac"
@@ -207,6 +207,8 @@ class Facts:
 
 
 def _mac(text: str) -> MAC | None:
+    if len(text) not in (12, 17):  # most texts are none, and an exception each is dear
+        return None
     try:
         return MAC.parse(text)
     except ValueError:

@@ -68,7 +68,7 @@ class Answers:
         """
         The document that claims the request, filled.
 
-        :raises RescriptumError: as :func:`~.resolution.resolve`; a body that is not the JSON it
+        :raises RescriptumError: as resolving it does; a body that is not the JSON it
             says it is is malformed.
         """
         answers = self._store.fresh()

@@ -51,7 +51,7 @@ class Filter:
 
 
 class Carried(Protocol):
-    """What a request carries: :class:`~rescriptum.answers.facts.Facts` is one."""
+    """What a request carries: :class:`rescriptum.answers.facts.Facts` is one."""
 
     def first(self, name: str) -> str | None:
         """:returns: the value of ``name``, or None."""
