@@ -2,14 +2,29 @@
 
 import os
 import pwd
+from collections.abc import Callable
 
 from twisted.application.service import Application, IProcess, Service
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorFromThreads
+from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import ILogObserver
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
 from rescriptum.logs import Silence
 from rescriptum.roles.root import Root
+
+
+@implementer(IReactorFromThreads)
+class ThreadedReactor(MemoryReactorClock):
+    """One that can be told something from a signal handler."""
+
+    def callFromThread(self, callable: Callable[..., object], *args: object) -> None:
+        callable(*args)
+
+
+REACTOR = ThreadedReactor()
 
 
 class Stubborn(Service):
@@ -26,7 +41,7 @@ class Stubborn(Service):
 class RootTests(SynchronousTestCase):
     def test_waits_for_every_service(self) -> None:
         """One that cannot stop is named in the log; the others are waited for all the same."""
-        root = Root(Silence(), [], None, None, "")
+        root = Root(REACTOR, Silence(), [], None, None, "")
         first, second = Stubborn("tftp"), Stubborn("media")
         first.setServiceParent(root)
         second.setServiceParent(root)
@@ -40,13 +55,13 @@ class RootTests(SynchronousTestCase):
     def test_gives_the_application_its_log(self) -> None:
         observer = Silence()
         application = Application("rescriptum")
-        Root(observer, [], None, None, "").setServiceParent(application)
+        Root(REACTOR, observer, [], None, None, "").setServiceParent(application)
         self.assertIs(application.getComponent(ILogObserver), observer)
 
     def test_names_the_user_to_become(self) -> None:
         """twistd sheds root after the ports are bound and before anything starts."""
         application = Application("rescriptum")
         self.patch(os, "geteuid", lambda: 0)
-        Root(Silence(), [], "nobody", None, "").setServiceParent(application)
+        Root(REACTOR, Silence(), [], "nobody", None, "").setServiceParent(application)
         process, entry = IProcess(application), pwd.getpwnam("nobody")
         self.assertEqual((process.uid, process.gid), (entry.pw_uid, entry.pw_gid))

@@ -3,11 +3,14 @@
 import grp
 import os
 import pwd
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 from twisted.application.service import IProcess, IService, MultiService
 from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
+from twisted.internet.interfaces import IReactorCore, IReactorFromThreads
 from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 from twisted.python.failure import Failure
@@ -30,6 +33,7 @@ class Root(MultiService):
 
     def __init__(
         self,
+        reactor: object,
         observer: ILogObserver,
         pools: Sequence[WorkerPool],
         user: str | None,
@@ -38,6 +42,7 @@ class Root(MultiService):
     ) -> None:
         super().__init__()
         self._pools = pools
+        self._core, self._threads = IReactorCore(reactor), IReactorFromThreads(reactor)
         self._observer = observer
         self._user = user
         self._group = group
@@ -68,6 +73,16 @@ class Root(MultiService):
             pool.start()
         self._log.info("{greeting}", greeting=self._greeting)
         super().startService()
+        self._core.callWhenRunning(self._obey)
+
+    def _obey(self) -> None:
+        """Being told to stop is no failure: exit code 0, where twistd would kill itself."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._told_to_stop)
+
+    def _told_to_stop(self, number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)  # told twice, it waits for nothing
+        self._threads.callFromThread(self._core.stop)
 
     def stopService(self) -> Deferred[None]:
         self.running = 0

@@ -4,7 +4,12 @@ import time
 from collections.abc import Sequence
 
 from twisted.application.service import IService
-from twisted.internet.interfaces import IReactorFDSet, IReactorFromThreads, IReactorTime
+from twisted.internet.interfaces import (
+    IReactorCore,
+    IReactorFDSet,
+    IReactorFromThreads,
+    IReactorTime,
+)
 
 from .. import __version__
 from ..answers.resource import Answers
@@ -22,10 +27,10 @@ from ..net.udp import UDP
 from ..net.workers import WorkerPool
 from ..tftp.protocol import TFTPServer
 from ..tftp.service import TFTPService
+from ..web.renewal import CertificateService
 from ..web.routing import Application, Mounted
 from ..web.service import WebService
 from ..web.site import Limits, Site
-from ..web.tls import Certificate
 from . import scripts
 from .root import Root
 
@@ -33,7 +38,7 @@ from .root import Root
 THREADS = 4
 
 
-class Reactor(IReactorTime, IReactorFDSet, IReactorFromThreads):
+class Reactor(IReactorCore, IReactorTime, IReactorFDSet, IReactorFromThreads):
     """What the boot server asks of a reactor."""
 
 
@@ -41,8 +46,11 @@ def make_server(config: Config, reactor: Reactor) -> IService:
     """:returns: the whole boot server; nothing is bound or started yet."""
     workers = WorkerPool(reactor, "disk", THREADS)
     log = observer(config.log.show, config.log.file)
-    root = Root(log, [workers], config.user, config.group, _greeting(config))
-    tls = Certificate(config.tls.certificate, config.tls.key) if config.tls is not None else None
+    root = Root(reactor, log, [workers], config.user, config.group, _greeting(config))
+    tls = None
+    if config.tls is not None:
+        tls = CertificateService(reactor, config.tls.certificate, config.tls.key)
+        tls.setServiceParent(root)
 
     answers = Answers(AnswerStore(config.answers.directory, workers, reactor), workers)
     limits = Limits.answers(config.answers.connections, config.answers.seconds)
