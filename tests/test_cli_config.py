@@ -84,7 +84,7 @@ class ChangeTests(CommandCase):
         )
         self.assertEqual(code, 0)
         self.assertEqual(
-            file.read_text(), '# mine\n[boot]\ntitle = "Rack 4"  # why\n[log]\nshow = "off"\n'
+            file.read_text(), '# mine\n[boot]\ntitle = "Rack 4"  # why\n\n[log]\nshow = "off"\n'
         )
         self.run_command("--config", str(file), "config", "unset", "RESCRIPTUM_BOOT_TITLE")
         self.assertNotIn("Rack 4", file.read_text())

@@ -10,6 +10,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.boot import events
+from rescriptum.cli.reference import public_events
 from rescriptum.errors import ConfigError
 from rescriptum.logs import Wanted, json_line, observer, opened, text_line
 from rescriptum.values import MAC
@@ -32,17 +33,6 @@ PROBE = events.LoaderProbed(
     peer=PEER, loader="ipxe-x86_64.efi", size=1000, sent=0, seconds=0.1, outcome="probe"
 )
 REFUSED = events.LoaderRefused(peer=PEER, loader="x", code="not-found", reason="")
-
-
-def public_events() -> list[type[events.Event]]:
-    found: list[type[events.Event]] = []
-    todo: list[type[events.Event]] = [events.Event]
-    while todo:
-        for each in todo.pop().__subclasses__():
-            todo.append(each)
-            if not each.__name__.startswith("_"):
-                found.append(each)
-    return found
 
 
 class LinesCase(SynchronousTestCase):

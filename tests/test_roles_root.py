@@ -20,8 +20,10 @@ from rescriptum.roles.root import Root
 class ThreadedReactor(MemoryReactorClock):
     """One that can be told something from a signal handler."""
 
-    def callFromThread(self, callable: Callable[..., object], *args: object) -> None:
-        callable(*args)
+    def callFromThread(
+        self, callable: Callable[..., object], *args: object, **kwargs: object
+    ) -> None:
+        callable(*args, **kwargs)
 
 
 REACTOR = ThreadedReactor()

@@ -65,12 +65,12 @@ def _families() -> Iterable[Sequence[str]]:
 
 def public_events() -> list[type[events.Event]]:
     """:returns: every event that can be recorded, in the order of the way."""
-    found: list[type[events.Event]] = []
-    todo: list[type[events.Event]] = [events.Event]
-    while todo:
-        kinds = todo.pop(0).__subclasses__()
-        found += [each for each in kinds if not each.__name__.startswith("_")]
-        todo += kinds
+    found = [
+        each
+        for name, each in vars(events).items()
+        if isinstance(each, type) and issubclass(each, events.Event)
+        if each is not events.Event and not name.startswith("_")
+    ]
     links = ("loader", "script", "kernel", "image", "answer")
     return sorted(found, key=lambda each: (links.index(each.link), each.name))
 
