@@ -91,7 +91,7 @@ class MemoryChannel:
     unable: OSError | None = None
     failures: deque[OSError] = field(factory=deque, init=False)
     _segment: int = field(default=0, init=False)
-    _incoming: deque[bytes | OSError] = field(factory=deque, init=False)
+    _incoming: deque[bytes | Exception] = field(factory=deque, init=False)
     _ready: Callable[[], None] | None = field(default=None, init=False)
     _broken: Callable[[], None] | None = field(default=None, init=False)
 
@@ -99,7 +99,7 @@ class MemoryChannel:
         if not self._incoming:
             raise BlockingIOError
         item = self._incoming.popleft()
-        if isinstance(item, OSError):
+        if isinstance(item, Exception):
             raise item
         return item[:size]
 
@@ -124,11 +124,15 @@ class MemoryChannel:
         self.closed = True
         self._ready = self._broken = None
 
-    def deliver(self, *items: bytes | OSError) -> None:
-        """What the client sends; an error is what the kernel would say."""
+    def deliver(self, *items: bytes | Exception) -> None:
+        """What the client sends; an ``OSError`` is what the kernel would say, another our fault."""
         self._incoming += items
-        while self._incoming and self._ready is not None:
-            self._ready()
+        while self._incoming and self._ready is not None and self._broken is not None:
+            broken = self._broken
+            try:
+                self._ready()
+            except Exception:  # noqa: BLE001 - as who watches real sockets does
+                broken()
 
     def taken(self) -> list[bytes]:
         """:returns: what was sent since this was last asked."""

@@ -31,9 +31,14 @@ class Channel(Protocol):
     :ivar mtu: bytes a packet to the client may have.
     """
 
-    recv: Callable[[int], bytes]
-    send: Callable[[bytes | memoryview], int]
-    mtu: int
+    @property
+    def recv(self) -> Callable[[int], bytes]: ...
+
+    @property
+    def send(self) -> Callable[[bytes | memoryview], int]: ...
+
+    @property
+    def mtu(self) -> int: ...
 
     def watch(self, ready: Callable[[], None], broken: Callable[[], None]) -> None:
         """

@@ -102,7 +102,7 @@ class Transfer:
         answer = terms.acknowledgement
         self.offer = None if answer is None else answer.encode()
         self._offering = answer is not None
-        self._began = self._sent_at = now
+        self._began = self._sent_at = self._moved_at = now
         self._resends = 0  # by the clock, since the last progress
         self._early = False  # whether a repetition was already honoured since then
         self._shrunk = False
@@ -129,7 +129,7 @@ class Transfer:
         """
         if not self.heard:
             return self._repetition(now, patient=False)
-        return NOTHING if now - self._sent_at < RESTART else self.replaced()
+        return NOTHING if now - self._moved_at < RESTART else self.replaced()
 
     def replaced(self) -> Step:
         """The client asked for something else from the same port."""
@@ -205,7 +205,7 @@ class Transfer:
         return self._window(again=lost)
 
     def _progress(self, now: float) -> None:
-        self._sent_at = now
+        self._sent_at = self._moved_at = now
         self._resends = 0
         self._early = self._shrunk = False
 
