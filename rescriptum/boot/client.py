@@ -1,9 +1,11 @@
 """Asks a listener over HTTP what a machine would ask, within bounds."""
 
+import os
+
 from treq.client import HTTPClient
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.error import ConnectError
-from twisted.internet.interfaces import IDelayedCall, IReactorTime, ITCPTransport
+from twisted.internet.error import ConnectError, ConnectingCancelledError, TimeoutError
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from twisted.web.client import ResponseDone, ResponseFailed
@@ -44,7 +46,8 @@ class _Collector(Protocol):
 
     def _end(self, trouble: str) -> None:
         self._trouble = trouble
-        ITCPTransport(self.transport).abortConnection()
+        assert self.transport is not None
+        self.transport.loseConnection()  # nothing is being written: this is at once
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         if self._timer is not None and self._timer.active():
@@ -95,20 +98,20 @@ class ChainClient:
 
 def _heard(response: IResponse, body: bytes) -> Heard:
     [media_type] = response.headers.getRawHeaders(b"content-type", [b""])[:1]
-    length = response.length
-    return Heard(
-        response.code,
-        media_type.decode("latin-1"),
-        length if isinstance(length, int) else None,
-        body,
-    )
+    # To HEAD the length is a header like any other; of a body it is how the body was framed.
+    [length] = response.headers.getRawHeaders(b"content-length", [b""])[:1]
+    if isinstance(response.length, int) and response.length:
+        length = b"%d" % response.length
+    digits = length.isdigit() and len(length) < 20
+    return Heard(response.code, media_type.decode("latin-1"), int(length) if digits else None, body)
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, CancelledError):
+def _reason(error: BaseException) -> str:
+    if isinstance(error, ResponseFailed) and error.reasons:
+        inner = error.reasons[0].value
+        return _reason(inner) if inner is not error else type(error).__name__
+    if isinstance(error, CancelledError | ConnectingCancelledError | TimeoutError):
         return f"nothing within {PATIENCE:g} seconds"
-    if isinstance(error, ConnectError):
-        return error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
-    if isinstance(error, ResponseFailed):
-        return f"no HTTP answer: {error.reasons[0].value}" if error.reasons else "no HTTP answer"
+    if isinstance(error, ConnectError) and error.osError is not None:
+        return os.strerror(error.osError)
     return str(error) or type(error).__name__

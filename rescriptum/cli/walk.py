@@ -7,6 +7,8 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from attrs import define, field, frozen
+from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.interfaces import IReactorTime
 from zope.interface import Interface
 
 from ..boot import chain, observed
@@ -20,12 +22,14 @@ from ..boot.store import BootDirectory
 from ..config import Config
 from ..errors import Malformed, Refused, Unavailable
 from ..net.addresses import LOOPBACK
-from ..tftp.client import fetch
+from ..tftp.client import Fetched, fetch
 from ..tftp.download import RefusedByServer, TooLarge
 from ..values import MAC, Content, Listen
 
 #: Seconds of silence that mean that nobody is there.
 SILENCE = 2.0
+#: Seconds that one loader may take, however lively the server is.
+LONGEST = 30.0
 MAX_LOADER = 64 << 20
 MAX_SCRIPT = 1 << 20
 MAX_DOCUMENT = 16 << 20
@@ -122,17 +126,11 @@ class Walk:
         for name in (*loaders, *self._scripts()):
             expected = self._files.get(name)
             try:
-                got = await fetch(
-                    self._reactor,
-                    host,
-                    listen.port,
-                    name.encode(),
-                    blksize=_BLKSIZE,
-                    windowsize=_WINDOWSIZE,
-                    tsize=True,
-                    limit_bytes=MAX_SCRIPT if expected is None else len(expected),
-                    timeout=SILENCE,
-                )
+                limit = MAX_SCRIPT if expected is None else len(expected)
+                got = await self._fetch(Listen(host, listen.port), name, limit)
+            except TimeoutError:
+                self._foreign(name, at, f"it talks for {LONGEST:g} s and hands nothing over")
+                return
             except Unavailable:
                 self.findings.append(observed.tftp_silent(at, _bind(listen)))
                 return
@@ -144,6 +142,23 @@ class Walk:
                 self._foreign(name, at, f"what it says is no TFTP: {e}")
             else:
                 self._handed_over(name, at, got.data, dict(got.options))
+
+    async def _fetch(self, server: Listen, name: str, limit: int) -> Fetched:
+        """:raises TimeoutError: when it takes longer than any loader does."""
+        fetching = fetch(
+            self._reactor,
+            server.host,
+            server.port,
+            name.encode(),
+            blksize=_BLKSIZE,
+            windowsize=_WINDOWSIZE,
+            tsize=True,
+            limit_bytes=limit,
+            timeout=SILENCE,
+        )
+        return await Deferred.fromCoroutine(fetching).addTimeout(
+            LONGEST, IReactorTime(self._reactor)
+        )
 
     def _handed_over(self, name: str, at: str, data: bytes, granted: dict[bytes, bytes]) -> None:
         expected = self._files.get(name)
