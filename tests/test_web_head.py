@@ -11,8 +11,10 @@ IPXE = (
     b"Host: 192.0.2.1:8001\r\n\r\n"
 )
 #: What heads are made of, to be put together wrongly.
-WORDS = (b"GET ", b"/ ", b"HTTP/1.", b"1", b"0", b"\r\n", b"\n", b" ", b":", b"\xff", b"Host: x")
-WORDS += (b"Content-Length: ", b"Transfer-Encoding: chunked")
+WORDS = [
+    *(b"GET ", b"/ ", b"HTTP/1.", b"1", b"0", b"\r\n", b"\n", b" ", b":", b"\xff", b"Host: x"),
+    *(b"Content-Length: ", b"Transfer-Encoding: chunked"),
+]
 
 
 def head(*lines: str, first: str = "GET / HTTP/1.1", host: bool = True) -> Head:

@@ -98,6 +98,10 @@ class RawClient:
         except ConnectionError:
             return b""
 
+    def reply_begins(self) -> None:
+        """Wait for the first bytes of a reply."""
+        self.spare += self.more()
+
     def reply(self, method: str = "GET") -> Told:
         """Read one reply by its Content-Length; HEAD, 204, 304 have no body."""
         while b"\r\n\r\n" not in self.spare:

@@ -12,12 +12,13 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..errors import RescriptumError, Unavailable
+from ..values import Content
 from .decision import Decided, decide, head
 from .exchange import Exchange
 from .files import OpenFile
 from .head import Head, Unreadable
 from .incoming import Incoming
-from .reply import Finished, Outcome, Reply
+from .reply import FileReply, Finished, Outcome, Reply
 from .request import Request
 from .routing import Answer, Application, bare, dispatch, refusal
 from .sendfile import CHUNK
@@ -223,9 +224,12 @@ class HTTPConnection(Protocol):
             answer = bare(500, "see the log")
             decided = decide(exchange.request, answer)
         exchange.answer, exchange.decided = answer, decided
-        if decided.spans:
-            self._open(exchange, decided)
-            return
+        if isinstance(answer, FileReply):
+            self._open(exchange, decided, answer.content)
+        else:
+            self._write(exchange, decided)
+
+    def _write(self, exchange: Exchange, decided: Decided) -> None:
         self._phase = _SENDING
         site = self._site
         block = site.blocks.block(decided.status, exchange.started)
@@ -234,9 +238,9 @@ class HTTPConnection(Protocol):
         else:
             self._watch()
 
-    def _open(self, exchange: Exchange, decided: Decided) -> None:
+    def _open(self, exchange: Exchange, decided: Decided, content: Content) -> None:
+        """HEAD too: what it says is true only of a file that is there."""
         site = self._site
-        assert decided.content is not None
         if decided.length > CHUNK:
             if site.transfers >= site.limits.transfers:
                 site.over_capacity(self.peer, "transfers")
@@ -245,7 +249,7 @@ class HTTPConnection(Protocol):
             exchange.slot = True
             site.transfers += 1
         try:
-            file = site.files.take(decided.content)
+            file = site.files.take(content)
         except RescriptumError as e:
             self._unopened(e, exchange)
             return
@@ -276,6 +280,10 @@ class HTTPConnection(Protocol):
         decided = exchange.decided
         if exchange is not self._exchange or decided is None:  # the client has left
             file.release()
+            return
+        if not decided.spans:
+            file.release()
+            self._write(exchange, decided)
             return
         self._phase = _SENDING
         self._watch()

@@ -220,7 +220,10 @@ def dispatch(application: Application, request: Request) -> Answer | Deferred[An
 
 
 async def _awaited(result: Awaitable[Answer]) -> Answer:
-    return await result
+    reply = await result
+    if not isinstance(reply, (Reply, FileReply)):
+        raise TypeError(f"a route gave {type(reply).__name__}, not a reply")
+    return reply
 
 
 async def answer(application: Application | Mounted, request: Request) -> Answer:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from OpenSSL.SSL import (
     NO_OVERLAPPING_PROTOCOLS,
     TLS1_2_VERSION,
@@ -54,14 +55,14 @@ class Certificate:
             self._certificate.read_bytes()  # an OSError says more than OpenSSL does
             context.use_certificate_chain_file(str(self._certificate))
             source, problem = self._key, "no private key in PEM, or one with a passphrase"
-            self._key.read_bytes()
-            context.set_passwd_cb(lambda *_: b"")  # else it would ask at the terminal
+            # OpenSSL would ask for a passphrase at the terminal; this refuses one.
+            load_pem_private_key(self._key.read_bytes(), None)
             context.use_privatekey_file(str(self._key))
             problem = f"not the key of {self._certificate}"
             context.check_privatekey()
         except OSError as e:
             raise ConfigError([Problem(str(source), e.strerror or str(e))]) from e
-        except Error as e:
+        except (Error, TypeError, ValueError) as e:
             raise ConfigError([Problem(str(source), problem)]) from e
         return context
 
