@@ -101,6 +101,23 @@ class MediaStoreTests(SynchronousTestCase):
         self.workers.go_on()
         self.assertEqual(self.successResultOf(catalogue).pending, frozenset())
 
+    def test_images_that_somebody_waits_for(self) -> None:
+        """They are looked into before the others, and waited for no longer than that."""
+        for name in ("a", "b", "z"):
+            isos.build(self.root / f"{name}.iso", isos.ALMA_BOOT)
+        self.workers.holding = True
+        everything = self.asked()
+        self.workers.go_on()  # listed; now a is looked into
+        wanted = Deferred.fromCoroutine(self.store.looked_into("z"))
+        self.workers.go_on()
+        self.assertNoResult(wanted)
+        self.workers.go_on()
+        self.assertEqual(self.successResultOf(wanted).pending, frozenset(["b", "rocky"]))
+        self.assertNoResult(everything)
+        self.workers.go_on()
+        self.workers.go_on()
+        self.assertEqual(len(self.successResultOf(everything).entries), 4)
+
     def test_all_wait_for_one_listing(self) -> None:
         """However many ask at once; who leaves does not take it from the others."""
         self.workers.holding = True

@@ -90,7 +90,7 @@ class MediaTree:
         return self._find(request, name, path)
 
     async def _find(self, request: Request, name: str, path: str) -> Answer:
-        medium = _medium(await self._store.listed(), name)
+        medium = _medium(await self._store.looked_into(name), name)
         content = await self._store.file(medium, path)
         return _reply(request, medium, content, Part.FILE, f"file/{path}")
 
@@ -103,7 +103,7 @@ class MediaTree:
         return _part(request, _medium(catalogue, name), part, path)
 
     async def _part_later(self, request: Request, name: str, part: Part, path: str) -> Answer:
-        return _part(request, _medium(await self._store.listed(), name), part, path)
+        return _part(request, _medium(await self._store.looked_into(name), name), part, path)
 
     def finished(self, done: Finished) -> None:
         """One exchange is over."""
@@ -148,7 +148,7 @@ def _medium(catalogue: Catalogue, name: str) -> Medium:
     if medium is not None:
         return medium
     if name in catalogue.pending:
-        raise Unavailable(f"{name} is being looked into", retry_after=1)
+        raise Unavailable(f"{name} was not looked into yet", retry_after=1)
     raise NotFound(f"no image {name[:MAX_SHOWN]!r}")
 
 

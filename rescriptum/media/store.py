@@ -90,6 +90,8 @@ class MediaStore:
         self._listed_at: float | None = None
         self._listing = _Running()
         self._probing = _Running()
+        # Who waits for which image.
+        self._wanted: dict[str, list[Deferred[None]]] = {}
         self._discs: OrderedDict[_Key, Disc] = OrderedDict()
         self._files: OrderedDict[tuple[_Key, str], Content | None] = OrderedDict()
 
@@ -110,6 +112,20 @@ class MediaStore:
         """
         if self._age() > FRESH:
             await self._listing.over(self._list)
+        return self.current
+
+    async def looked_into(self, name: str) -> Catalogue:
+        """
+        :returns: a catalogue not older than a second, in which the image ``name`` is not pending
+            if it can be helped: it is the next that is looked into.
+        :raises Unavailable: when the workers have too much to do.
+        """
+        await self.listed()
+        if name in self.current.pending:
+            mine: Deferred[None] = Deferred()
+            self._wanted.setdefault(name, []).append(mine)
+            self._probing.start(self._probe_all)
+            await mine
         return self.current
 
     def at_once(self) -> Catalogue | None:
@@ -144,24 +160,34 @@ class MediaStore:
 
     async def _probe_all(self) -> None:
         shown = self._seconds()
-        while (seen := self._unknown()) is not None:
-            probe = await self._workers.run(partial(look_into, seen))
-            # Whether it is still the same image, the next listing will know.
-            self._probes[seen.candidate.id] = seen.key, probe
-            if self._seconds() - shown > FRESH:
-                shown = self._seconds()
-                self._publish()
-        self._publish()
+        try:
+            while (seen := self._next()) is not None:
+                name = seen.candidate.id
+                probe = await self._workers.run(partial(look_into, seen))
+                # Whether it is still the same image, the next listing will know.
+                self._probes[name] = seen.key, probe
+                if name in self._wanted or self._seconds() - shown > FRESH:
+                    shown = self._seconds()
+                    self._publish()
+                    self._release(name)
+        finally:
+            self._publish()
+            for name in list(self._wanted):
+                self._release(name)
 
-    def _unknown(self) -> Seen | None:
-        return next(
-            (
-                each
-                for each in self._scan.seen
-                if each.image is not None and each.candidate.id not in self._probes
-            ),
-            None,
-        )
+    def _next(self) -> Seen | None:
+        """:returns: an image that was not looked into: one that somebody waits for, or any."""
+        unknown = [
+            each
+            for each in self._scan.seen
+            if each.image is not None and each.candidate.id not in self._probes
+        ]
+        wanted = (each for each in unknown if each.candidate.id in self._wanted)
+        return next(wanted, unknown[0] if unknown else None)
+
+    def _release(self, name: str) -> None:
+        for each in self._wanted.pop(name, []):
+            each.callback(None)
 
     def _publish(self) -> None:
         probes = {name: probe for name, (_, probe) in self._probes.items()}
