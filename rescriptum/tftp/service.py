@@ -1,6 +1,5 @@
 """Holds the TFTP port for as long as the server runs."""
 
-from attrs import evolve
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -36,8 +35,9 @@ class TFTPService(Service):
     def privilegedStartService(self) -> None:
         super().privilegedStartService()
         self._listen(self._at)
-        if self._at.host == "::" and self.listening:
-            self._listen(evolve(self._at, host="0.0.0.0", port=self.listening[0].port))
+        if self._at.host == "::":
+            port = self.listening[0].port if self.listening else self._at.port
+            self._listen(Listen("0.0.0.0", port))
 
     def _listen(self, at: Listen) -> None:
         try:

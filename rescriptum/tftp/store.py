@@ -38,19 +38,19 @@ class FileSource:
         self._content = content
         self._blksize = blksize
         self._blocks = blocks_of(content.size, blksize)
-        self._fd = _opened(content)
+        # An object, so that whoever leaves before it is handed over leaves nothing open.
+        self._file = os.fdopen(_opened(content), "rb", buffering=0)
 
     def window(self, first: int, count: int) -> bytes:
         start = (first - 1) * self._blksize
         end = min(start + count * self._blksize, self._content.size)
-        _unchanged(self._fd, self._content)
-        data = _read(self._fd, self._content, start, end)
+        fd = self._file.fileno()
+        _unchanged(fd, self._content)
+        data = _read(fd, self._content, start, end)
         return interleave(data, first, count, self._blksize)
 
     def close(self) -> None:
-        if self._fd != -1:
-            os.close(self._fd)
-            self._fd = -1
+        self._file.close()
 
 
 class PacketStore:
