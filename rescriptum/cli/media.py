@@ -61,7 +61,30 @@ class ListOptions(Command):
         return 0
 
 
-class AddOptions(Command):
+class _Named(Command):
+    """
+    A command about one thing.
+
+    :cvar wanted: what is said when none is named.
+    :ivar named: the one word beside the options, which may stand before it and after it.
+    """
+
+    wanted: ClassVar[str]
+    named = ""
+
+    def parseArgs(self, *words: str) -> None:
+        if words and self.named:
+            raise UsageError(f"one at a time: {self.named} or {words[0]}?")
+        self.named, rest = (words[0], words[1:]) if words else (self.named, ())
+        if rest:
+            self.parseOptions(list(rest))
+
+    def postOptions(self) -> None:
+        if not self.named:
+            raise UsageError(self.wanted)
+
+
+class AddOptions(_Named):
     """``media add``."""
 
     synopsis = "Usage: rescriptum media add FILE [--sha256 DIGEST]"
@@ -73,12 +96,10 @@ class AddOptions(Command):
         ["sha256", "s", None, "The digest that the vendor publishes."],
     ]
 
-    def parseArgs(self, file: str = "") -> None:
-        self.file = file
+    wanted = "which file?"
 
     def postOptions(self) -> None:
-        if not self.file:
-            raise UsageError("which file?")
+        super().postOptions()
         if self["sha256"] is not None and not _DIGEST.fullmatch(self["sha256"]):
             raise UsageError("--sha256 takes 64 hexadecimal digits")
 
@@ -108,11 +129,11 @@ class AddOptions(Command):
         return 0
 
     def _image(self, directory: Path) -> tuple[Medium, Content]:
-        path = Path(self.file)
-        if not path.exists() and path.name == self.file:
+        path = Path(self.named)
+        if not path.exists() and path.name == self.named:
             path = directory / path
         if not path.is_file():
-            raise NotFound(f"no such file: {self.file}")
+            raise NotFound(f"no such file: {self.named}")
         if path.parent.resolve() != directory.resolve():
             raise Refused(f"{path} is not in the media directory {directory}; move it there first")
         catalogue = read_catalogue(directory)
@@ -159,7 +180,7 @@ class CheckOptions(Command):
         return 0 if good else 1
 
 
-class IpxeOptions(Command):
+class IpxeOptions(_Named):
     """``media ipxe``."""
 
     synopsis = "Usage: rescriptum media ipxe ID [--interactive]"
@@ -171,20 +192,15 @@ class IpxeOptions(Command):
         ["interactive", "i", "Name no answer: whoever is at the machine is asked, as by the menu."],
     ]
 
-    def parseArgs(self, name: str = "") -> None:
-        self.name = name
-
-    def postOptions(self) -> None:
-        if not self.name:
-            raise UsageError("of which image? 'rescriptum media list' shows their ids")
+    wanted = "of which image? 'rescriptum media list' shows their ids"
 
     def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
         """
         :raises Refused: when the image cannot be booted by a kernel and an initrd.
         """
-        entry = read_catalogue(_directory(config)).find(self.name)
+        entry = read_catalogue(_directory(config)).find(self.named)
         if entry is None:
-            raise NotFound(f"no image {self.name!r}; 'rescriptum media list' shows them")
+            raise NotFound(f"no image {self.named!r}; 'rescriptum media list' shows them")
         if not entry.bootable:
             why = "; ".join(entry.notes) or f"its family is {entry.family}"
             raise Refused(

@@ -1,0 +1,1 @@
+Installer images of Debian, Ubuntu, RHEL and its rebuilds, and Proxmox are recognised in the media directory, and so are trees with a kernel and an initrd; kernel, initrd and every file inside an image are served out of it without unpacking. `rescriptum media list`, `add`, `check` and `ipxe` operate the catalogue.
