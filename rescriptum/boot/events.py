@@ -46,7 +46,7 @@ class LoaderAsked(Event):
 
     name = "loader.asked"
     link = "loader"
-    sentence = "tftp: {loader} requested {options}"
+    sentence = "{via}: {loader} requested {options}"
 
     loader: str
     options: str
