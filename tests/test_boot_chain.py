@@ -115,7 +115,9 @@ class OutputTests(SynchronousTestCase):
         """A line each, and what would be seen below it."""
         self.assertEqual(
             chain.as_text(self.FINDINGS),
+            "loaders on the disk\n"
             "  ok      a.efi: 5 bytes\n"
+            "over TFTP\n"
             "  BROKEN  TFTP: nothing answers\n"
             "          the machine shows: PXE-E32\n",
         )

@@ -68,10 +68,23 @@ def fails(findings: Iterable[Finding]) -> bool:
     return any(each.verdict.fails for each in findings)
 
 
+_HEADINGS = {
+    Link.SETTINGS: "settings",
+    Link.LOADER: "loaders on the disk",
+    Link.TFTP: "over TFTP",
+    Link.HTTP: "over HTTP",
+    Link.SCRIPT: "scripts",
+    Link.ANSWER: "answers",
+    Link.KERNEL: "kernels and initrds",
+}
+
+
 def as_text(findings: Sequence[Finding]) -> str:
-    """:returns: a line for each finding, and one below it for what would be seen."""
+    """:returns: a line for each finding under its link, and one for what would be seen."""
     lines = []
-    for each in findings:
+    for before, each in zip((None, *findings), findings, strict=False):
+        if before is None or before.link is not each.link:
+            lines.append(_HEADINGS[each.link])
         lines.append(f"  {each.verdict.value:<7} {each.subject}: {each.text}")
         if each.seen:
             lines.append(f"          the machine shows: {each.seen}")
