@@ -1,13 +1,13 @@
 #!/bin/sh
 # Builds the wheel, installs it into a clean environment and starts it there, far from the checkout.
 set -eu
+unset PYTHONPATH  # the checkout would count as installed
 python=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$python" -m build --wheel --outdir "$work/dist" . >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
 "$python" -m venv "$work/venv"
 "$work/venv/bin/pip" install -q --disable-pip-version-check "$work"/dist/rescriptum-*.whl
-unset PYTHONPATH
 cd "$work"
 venv/bin/twistd -n rescriptum --help | grep -q serve
 venv/bin/rescriptum --help | grep -q snippet
