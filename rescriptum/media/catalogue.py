@@ -24,6 +24,7 @@ PREPARED = frozenset(("vmlinuz", "initrd.img"))
 #: Directories that stand in a media directory for reasons of their own.
 _NO_TREES = RESERVED | {"lost+found"}
 
+_NICKNAME = re.compile(r'\s*"[^"]*"')
 _ID = re.compile(r"[A-Za-z0-9_:-][A-Za-z0-9._:-]{0,127}")
 
 
@@ -76,8 +77,8 @@ class Medium:
 
     @property
     def title(self) -> str:
-        """For people: the version where it says enough, else the id."""
-        return self.version or self.id
+        """For a line of a menu: the version without its nickname, else the id."""
+        return _NICKNAME.sub("", self.version).replace(" GNU/Linux", "").strip() or self.id
 
     def content(self, part: Part) -> Content | None:
         """:returns: a part that has a route of its own, or None where the medium lacks it."""
