@@ -20,6 +20,7 @@ from ..errors import NotFound, Refused
 from ..media.catalogue import Catalogue
 from ..media.disk.store import read_catalogue
 from ..net.addresses import derived_host
+from ..net.pinned import Pinned
 from ..roles import scripts
 from ..snippets.formats import NAMES, Format, resolve
 from ..snippets.handoff import Handoff, doubts
@@ -137,9 +138,7 @@ class CheckOptions(Command):
     async def perform_async(
         self, reactor: Interface, config: Config, out: TextIO, err: TextIO
     ) -> int:
-        pool = HTTPConnectionPool(reactor, persistent=False)
-        agent = Agent(reactor, connectTimeout=PATIENCE, pool=pool)
-        client = ChainClient(HTTPClient(agent), IReactorTime(reactor))
+        client = ChainClient(HTTPClient(_agent(reactor, config)), IReactorTime(reactor))
         walk = Walk(reactor, config, endpoints(config), client, self.mac)
         findings = await walk.walk()
         if self["json"]:
@@ -148,6 +147,13 @@ class CheckOptions(Command):
         else:
             out.write(chain.as_text(findings))
         return 1 if chain.fails(findings) else 0
+
+
+def _agent(reactor: Interface, config: Config) -> Agent:
+    pool = HTTPConnectionPool(reactor, persistent=False)
+    if config.tls is None:
+        return Agent(reactor, connectTimeout=PATIENCE, pool=pool)
+    return Agent(reactor, Pinned(config.tls.certificate), connectTimeout=PATIENCE, pool=pool)
 
 
 class BootstrapOptions(Command):

@@ -21,7 +21,10 @@ from rescriptum.boot.loaders import ONE_LOADER, SERVED, X64_LOADER
 from rescriptum.cli import walk
 from rescriptum.cli.boot import CheckOptions
 from rescriptum.config import Config, read
+from rescriptum.errors import ConfigError
 from rescriptum.roles.serve import make_server
+
+from ..certificates import write_certificate
 
 TFTP_PORT = 6969
 MACHINE = "52:54:00:12:34:56"
@@ -215,6 +218,28 @@ class BootCheckTests(TestCase):
         code, document = await self.check(config)
         self.assertEqual((code, self.broken(document)), (0, []))
         self.assertNotIn("tftp", [each["link"] for each in document["findings"]])
+
+    async def test_tls(self) -> None:
+        """With TLS on the listeners, the certificate that was configured is the one to meet."""
+        mine = dict(zip(("TLS_CERT", "TLS_KEY"), write_certificate(self.here), strict=True))
+        config = self.config(**{name: str(path) for name, path in mine.items()})
+        self.serve(config)
+        code, document = await self.check(config)
+        self.assertEqual((code, self.broken(document)), (0, []))
+        other = write_certificate(self.here, "other.example")[0]
+        code, document = await self.check(
+            self.config(TLS_CERT=str(other), TLS_KEY=str(mine["TLS_KEY"]))
+        )
+        self.assertEqual(code, 1)
+        self.assertIn("another certificate", self.broken(document)[0][2])
+
+    async def test_a_certificate_that_is_none(self) -> None:
+        """The check says so, as the server would when it starts."""
+        (self.here / "x.pem").write_text("x")
+        pem = str(self.here / "x.pem")
+        for path in (pem, str(self.here / "gone.pem")):
+            with self.assertRaises(ConfigError):
+                await self.check(self.config(TLS_CERT=path, TLS_KEY=pem))
 
     async def test_no_boot_directory(self) -> None:
         """Nothing is served from here, which it says, and does not fail."""
