@@ -90,8 +90,6 @@ def main(argv: Sequence[str], environ: Mapping[str, str], out: TextIO, err: Text
     except RescriptumError as e:
         err.write(f"error: {e}\n")
         return FAILED
-    except BrokenPipeError:  # the reader of our output went away: head, less
-        return FAILED
 
 
 def _leaf(options: Options) -> Options:
@@ -103,4 +101,10 @@ def _leaf(options: Options) -> Options:
 
 def run() -> NoReturn:
     """The console script."""
-    sys.exit(main(sys.argv[1:], os.environ, sys.stdout, sys.stderr))
+    try:
+        code = main(sys.argv[1:], os.environ, sys.stdout, sys.stderr)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output went away: head, less
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = FAILED
+    sys.exit(code)

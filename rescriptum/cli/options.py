@@ -1,5 +1,8 @@
 """What every command of ``rescriptum`` shares: options, and the three ways to perform one."""
 
+import sys
+from collections.abc import Sequence
+from getopt import GetoptError, gnu_getopt
 from typing import ClassVar, Protocol, TextIO, runtime_checkable
 
 from twisted.python.usage import Options, UsageError
@@ -11,7 +14,27 @@ from ..config import Config, Reading
 class Command(Options):
     """A command or a group of them."""
 
+    synopsis = "Usage: rescriptum COMMAND"
     longdesc = ""  # else usage.py borrows the docstring of whatever is __main__
+
+    def parseOptions(self, options: Sequence[str] | None = None) -> None:
+        """Options may stand behind arguments too: people do not stop at the first one."""
+        argv = list(sys.argv[1:] if options is None else options)
+        if getattr(self, "subCommands", None):
+            super().parseOptions(argv)
+            return
+        try:
+            named, arguments = gnu_getopt(argv, self.shortOpt, self.longOpt)
+        except GetoptError as e:
+            raise UsageError(str(e)) from e
+        first = [
+            f"{name}={value}" if name[1] == "-" and value else name + value for name, value in named
+        ]
+        super().parseOptions([*first, "--", *arguments])
+
+    def getSynopsis(self) -> str:
+        """Each command's own, which names the whole way to it; usage.py would put them together."""
+        return self.synopsis
 
     def opt_version(self) -> None:
         """Print the version of rescriptum, not of Twisted."""

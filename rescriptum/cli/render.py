@@ -33,13 +33,9 @@ class RenderOptions(Command):
     identity: str | None = None
 
     def parseArgs(self, *words: str) -> None:
-        if not words:
-            return
-        if self.identity is not None:
+        if len(words) > 1:
             raise UsageError("one ID at a time")
-        self.identity, *behind = words
-        if behind:  # getopt stops at the ID, people do not
-            self.parseOptions(behind)
+        self.identity = words[0] if words else None
 
     def postOptions(self) -> None:
         asked = self["query"] is not None or self["body"] is not None
