@@ -17,7 +17,8 @@ from .decision import Decided, decide, head
 from .exchange import Exchange
 from .files import OpenFile
 from .head import Head, Unreadable
-from .incoming import Incoming
+from .intake import Intake
+from .patience import Patience
 from .reply import FileReply, Finished, Outcome, Reply
 from .request import Request
 from .routing import Answer, Application, bare, dispatch, refusal
@@ -27,11 +28,6 @@ from .wire import Wire, wire
 if TYPE_CHECKING:
     from .site import Site
 
-#: Requests of one client that are answered before others get their turn.
-BATCH: Final = 16
-#: Bytes of further requests that are kept while a reply is under way; then nothing more is read.
-HELD: Final = 16 * 1024
-_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _HEALTHY: Final = Reply(b"OK\n")
 _FOREIGN: Final = bare(403, "the address is not on the allow-list")
 _LATER: Final = (("Retry-After", "5"),)
@@ -53,8 +49,7 @@ class HTTPConnection(Protocol):
     """
     The server's end of HTTP/1.1 and 1.0.
 
-    :ivar due: the site's tick at which :meth:`expired` is called.
-    :ivar since: the tick since which it has waited for its next request.
+    :ivar patience: when :meth:`expired` is called.
     """
 
     transport: ITCPTransport
@@ -62,105 +57,40 @@ class HTTPConnection(Protocol):
 
     def __init__(self, site: "Site", peer: tuple[str, int]) -> None:
         self.peer = peer
-        self.due = site.tick + site.header_ticks
-        self.since = site.tick
+        self.patience = Patience(site)
         self._site = site
         self._phase = _READING
-        self._incoming = Incoming(site.limits.body_bytes)
-        self._until = site.tick + site.total_ticks
         self._exchange: Exchange | None = None
         self._applications: tuple[Application, ...] = ()
         self._admitted = site.admits(peer)
-        self._counted = 0  # bytes of its body within the site's count
-        self._running = False
-        self._paused = False
-        self._progress = (0, 0)
-        self._stalls = 0
 
     # What the transport calls.
 
     def connectionMade(self) -> None:
         self._wire: Wire = wire(self.transport, self._drained)
+        self._intake = Intake(self._site, self._wire, self.patience, self._begin, self._refuse)
         self._site.made(self)
 
     def dataReceived(self, data: bytes) -> None:
-        if self._phase is _READING:
-            if not self._incoming.begun:
-                self._request_begins()
-            self._incoming.feed(data)
-            self._advance()
-        elif self._phase is _ROUTING or self._phase is _SENDING:
-            self._incoming.feed(data)
-            if len(self._incoming) > HELD and not self._paused:
-                self._paused = True
-                self._wire.pause_reading()
+        if self._phase is _READING or self._phase is _ROUTING or self._phase is _SENDING:
+            self._intake.received(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._phase = _Phase.CLOSING
         self._drop_exchange(Outcome.STOPPED, "the client left")
-        self._drop_body()
+        self._intake.drop()
         self._site.lost(self)
         for application in self._applications:
             self._site.closed(application, self.peer)
 
-    # Reading.
+    # Answering.
 
-    def _request_begins(self) -> None:
-        site = self._site
-        self._until = site.tick + site.total_ticks
-        self.due = site.tick + site.header_ticks
-
-    def _advance(self) -> None:
-        if self._running or self._phase is not _READING:
-            return
-        self._running = True
-        try:
-            for _ in range(BATCH):
-                if not self._read() or self._phase is not _READING or not self._incoming.begun:
-                    return
-            self._site.clock.callLater(0, self._advance)
-        except Unreadable as e:
-            self._refuse(e)
-        finally:
-            self._running = False
-
-    def _read(self) -> bool:
-        """:returns: whether a request was whole, and is on its way to its reply."""
-        site, incoming = self._site, self._incoming
-        began = incoming.head
-        found = incoming.next()
-        if found is not None:
-            if began is not None:
-                self._count_body()
-            self._begin(*found)
-            return True
-        if incoming.head is None:
-            return False
-        if began is None:
-            self.due = min(self._until, site.tick + site.body_ticks)
-            if incoming.expects:
-                self._wire.write(_CONTINUE)
-        self._count_body()
-        if site.bodies > site.limits.all_bodies_bytes:
-            raise Unreadable("too many bodies are being received", 503)
-        return False
-
-    def _count_body(self) -> None:
-        held = self._incoming.body_held
-        self._site.bodies += held - self._counted
-        self._counted = held
-
-    def _drop_body(self) -> None:
-        self._incoming.drop()
-        self._count_body()
-
-    def _refuse(self, error: Unreadable) -> None:
+    def _refuse(self, error: Unreadable, given: Head | None) -> None:
         """Say so, and end the connection: where the next request begins is not known."""
-        site, given = self._site, self._incoming.head
+        site = self._site
         method, target = (given.method, given.target) if given else ("GET", "/")
         request = Request(method, target, self.peer, given.headers if given else ())
         reply = bare(error.status, str(error), _LATER if error.status == 503 else ())
-        self._drop_body()
         sent = self._dismiss(request, reply)
         done = Finished(
             request if given else None,
@@ -184,11 +114,10 @@ class HTTPConnection(Protocol):
         self._leave(linger=True)
         return decided.length
 
-    # Answering.
-
     def _begin(self, given: Head, body: bytes) -> None:
         site = self._site
         self._phase = _ROUTING
+        self._intake.busy = True
         site.idle.pop(self, None)
         request = Request(given.method, given.target, self.peer, given.headers, body)
         persistent = given.persistent and not site.closing
@@ -205,7 +134,7 @@ class HTTPConnection(Protocol):
             if not isinstance(result, Deferred):
                 self._answered(result, exchange)
                 return
-            self.due = min(self._until, site.tick + site.stall_ticks)
+            self.patience.answer()
             exchange.waiting = result.addCallback(self._answered, exchange)
             exchange.waiting.addErrback(self._broken, exchange)
 
@@ -236,7 +165,7 @@ class HTTPConnection(Protocol):
         if self._wire.write(head(decided, block, exchange.connection) + decided.body):
             self._sent(exchange)
         else:
-            self._watch()
+            self.patience.sending()
 
     def _open(self, exchange: Exchange, decided: Decided, content: Content) -> None:
         """HEAD too: what it says is true only of a file that is there."""
@@ -256,7 +185,7 @@ class HTTPConnection(Protocol):
         if isinstance(file, OpenFile):
             self._opened(file, exchange)
             return
-        self.due = min(self._until, site.tick + site.stall_ticks)
+        self.patience.answer()
         file.addCallbacks(
             self._opened,
             lambda failure: self._unopened(failure.value, exchange),
@@ -286,7 +215,7 @@ class HTTPConnection(Protocol):
             self._write(exchange, decided)
             return
         self._phase = _SENDING
-        self._watch()
+        self.patience.sending()
         exchange.transfer = self._wire.transfer(
             self._rendered(decided, exchange.connection),
             file,
@@ -324,20 +253,12 @@ class HTTPConnection(Protocol):
         self._exchange = None
         self._conclude(exchange, Outcome.SENT, "")
         if not exchange.persistent or site.closing:
-            self._leave(linger=bool(len(self._incoming)))
+            self._leave(linger=self._intake.begun)
             return
         self._phase = _READING
-        self._progress = (0, 0)
-        self.since = site.tick
+        self.patience.idle()
         site.idle[self] = None
-        if self._paused:
-            self._paused = False
-            self._wire.resume_reading()
-        if self._incoming.begun:
-            self._request_begins()
-            self._advance()
-        else:
-            self.due = site.tick + site.keepalive_ticks
+        self._intake.resume()
 
     def _drop_exchange(self, outcome: Outcome, reason: str) -> None:
         exchange, self._exchange = self._exchange, None
@@ -379,8 +300,8 @@ class HTTPConnection(Protocol):
         self._abort()
 
     def expired(self) -> None:
-        """:attr:`due` has come."""
-        site, exchange = self._site, self._exchange
+        """The time for what it waited for is over."""
+        exchange, patience = self._exchange, self.patience
         if self._phase is _READING:
             self._reading_expired()
         elif self._phase is _Phase.LEAVING:
@@ -390,36 +311,28 @@ class HTTPConnection(Protocol):
         elif exchange.waiting is not None and not exchange.cancelled:
             # The route answers 503 in its own place, unless it does not let itself be stopped.
             exchange.cancelled = True
-            self.due = site.tick + 4
+            patience.soon(self._site.schedule.linger)
             exchange.waiting.cancel()
-        elif self._phase is _ROUTING or site.tick >= self._until or self._stalled():
+        elif self._phase is _ROUTING or patience.over or self._stalled():
             self._drop_exchange(Outcome.TIMED_OUT, "connection timed out")
             self._abort()
         else:
-            self._watch()
+            patience.sending()
 
     def _reading_expired(self) -> None:
-        site = self._site
-        if self._incoming.begun:
+        if self._intake.begun:
             late, reason = Outcome.TIMED_OUT, "connection timed out"
-            site.unreadable(Finished(None, self.peer, 0, 0, 0, 0.0, late, reason=reason))
+            self._site.unreadable(Finished(None, self.peer, 0, 0, 0, 0.0, late, reason=reason))
             self._abort()
         elif self._wire.waiting() > 0 and not self._stalled():
-            self.due = site.tick + site.keepalive_ticks  # the last reply is still on the line
+            self.patience.soon(self._site.schedule.keepalive)  # the last reply is on the line
         else:
             self._leave(linger=False)
 
-    def _watch(self) -> None:
-        self.due = min(self._until, self._site.tick + max(1, self._site.stall_ticks // 4))
-
     def _stalled(self) -> bool:
-        """Whether four looks in a row found the client to have taken nothing."""
-        exchange = self._exchange
-        transfer = exchange.transfer if exchange is not None else None
-        progress = (transfer.sent if transfer is not None else 0, self._wire.waiting())
-        self._stalls = self._stalls + 1 if progress == self._progress else 0
-        self._progress = progress
-        return self._stalls >= 4
+        transfer = self._exchange.transfer if self._exchange is not None else None
+        sent = transfer.sent if transfer is not None else 0
+        return self.patience.stalled(sent, self._wire.waiting())
 
     def _leave(self, *, linger: bool) -> None:
         """
@@ -427,27 +340,24 @@ class HTTPConnection(Protocol):
             kernel throw away the reply with what was not read.
         """
         self._site.idle.pop(self, None)
-        self._drop_body()
+        self._intake.drop()
         if not linger:
             self._close()
             return
         self._phase = _Phase.LEAVING
-        self.due = self._site.tick + 2
+        self.patience.soon(self._site.schedule.linger)
         self._wire.finish_writing()
-        if self._paused:
-            self._paused = False
-            self._wire.resume_reading()
 
     def _close(self) -> None:
         self._phase = _Phase.CLOSING
-        self.due = self._site.tick + self._site.close_ticks
+        self.patience.soon(self._site.schedule.close)
         self._wire.end()
 
     def _abort(self) -> None:
         self._phase = _Phase.CLOSING
         self._site.idle.pop(self, None)
-        self.due = self._site.tick + self._site.close_ticks
-        self._drop_body()
+        self.patience.soon(self._site.schedule.close)
+        self._intake.drop()
         self.transport.abortConnection()
 
 

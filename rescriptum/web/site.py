@@ -1,6 +1,5 @@
 """A listener's connections: how many, for how long, and what they share."""
 
-from math import ceil
 from typing import Final, Self
 
 from attrs import frozen
@@ -16,17 +15,15 @@ from .bursts import Burst
 from .connection import HTTPConnection
 from .decision import Blocks
 from .files import FileTable
+from .patience import TICK, Schedule
 from .reply import Finished
 from .request import Request
 from .routing import Application, Mounted
 
-#: Seconds between two looks at all deadlines: one timer serves every connection.
-TICK: Final = 0.25
 #: Connections that are told that there is no room, at once; more are closed without a word.
 TURNED_AWAY: Final = 64
 #: Connections without a request that a media listener has room for beside its transfers.
 WAITING: Final = 1024
-_NEVER: Final = 1 << 40
 
 
 @frozen(kw_only=True)
@@ -104,13 +101,7 @@ class Site(Factory):
         self.bodies = 0
         self.closing = False
         self.idle: dict[HTTPConnection, None] = {}
-        self.header_ticks = _ticks(limits.header_seconds)
-        self.body_ticks = _ticks(limits.body_seconds)
-        self.stall_ticks = _ticks(limits.stall_seconds)
-        self.keepalive_ticks = _ticks(limits.keepalive_seconds)
-        self.close_ticks = _ticks(10)
-        total = limits.total_seconds
-        self.total_ticks = _ticks(total) if total is not None else _NEVER
+        self.schedule = Schedule.of(limits)
         self._mounted = application if isinstance(application, Mounted) else None
         self._default = application.default if isinstance(application, Mounted) else application
         self._admission = admission
@@ -142,7 +133,7 @@ class Site(Factory):
             self.idle[connection] = None
             return
         longest = next(iter(self.idle), None)
-        if longest is not None and longest.since < self.tick:
+        if longest is not None and longest.patience.since < self.tick:
             self.idle[connection] = None
             longest.leave()
         else:
@@ -193,7 +184,7 @@ class Site(Factory):
 
     def _look(self) -> None:
         self.tick += 1
-        for connection in [each for each in self._connections if each.due <= self.tick]:
+        for connection in [each for each in self._connections if each.patience.due <= self.tick]:
             try:
                 connection.expired()
             except Exception:  # noqa: BLE001 - else no deadline would be kept any more
@@ -234,10 +225,6 @@ class Site(Factory):
         self.files.close()
         if self._timer.running:
             self._timer.stop()
-
-
-def _ticks(seconds: float) -> int:
-    return max(1, ceil(seconds / TICK))
 
 
 def _peer(addr: IAddress | None) -> tuple[str, int]:

@@ -1,0 +1,131 @@
+"""Requests at the pace of their replies: one at a time, the rest held back."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from .head import Head, Unreadable
+from .incoming import Incoming
+from .patience import Patience
+from .wire import Wire
+
+if TYPE_CHECKING:
+    from .site import Site
+
+#: Requests of one client that are answered before others get their turn.
+BATCH: Final = 16
+#: Bytes of further requests that are kept while a reply is under way; then nothing more is read.
+HELD: Final = 16 * 1024
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Intake:
+    """
+    The incoming half of a connection.
+
+    :ivar busy: whether a reply is under way, or was the last one.
+    """
+
+    def __init__(
+        self,
+        site: "Site",
+        wire: Wire,
+        patience: Patience,
+        begin: Callable[[Head, bytes], None],
+        refuse: Callable[[Unreadable, Head | None], None],
+    ) -> None:
+        """
+        :param begin: called with each request; not again before :meth:`resume`, unless the
+            reply was out within the call.
+        :param refuse: called once, with what can be no request and with its head if that was
+            one.
+        """
+        self.busy = False
+        self._site = site
+        self._wire = wire
+        self._patience = patience
+        self._begin = begin
+        self._refuse = refuse
+        self._incoming = Incoming(site.limits.body_bytes)
+        self._counted = 0  # bytes of the body within the site's count
+        self._running = False
+        self._paused = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether some of a request is here."""
+        return self._incoming.begun
+
+    def received(self, data: bytes) -> None:
+        incoming = self._incoming
+        if not self.busy:
+            if not incoming.begun:
+                self._patience.begins()
+            incoming.feed(data)
+            self._advance()
+            return
+        incoming.feed(data)
+        if len(incoming) > HELD and not self._paused:
+            self._paused = True
+            self._wire.pause_reading()
+
+    def resume(self) -> None:
+        """The reply has gone; the next request may be here already."""
+        self.busy = False
+        self._go_on_reading()
+        if self._incoming.begun:
+            self._patience.begins()
+            self._advance()
+
+    def drop(self) -> None:
+        """No more requests; what comes is read and forgotten."""
+        self.busy = True
+        self._incoming.drop()
+        self._count()
+        self._go_on_reading()
+
+    def _go_on_reading(self) -> None:
+        if self._paused:
+            self._paused = False
+            self._wire.resume_reading()
+
+    def _advance(self) -> None:
+        if self._running or self.busy:
+            return
+        self._running = True
+        try:
+            for _ in range(BATCH):
+                if not self._read() or self.busy or not self._incoming.begun:
+                    return
+            self._site.clock.callLater(0, self._advance)
+        except Unreadable as e:
+            head = self._incoming.head
+            self.drop()
+            self._refuse(e, head)
+        finally:
+            self._running = False
+
+    def _read(self) -> bool:
+        """:returns: whether a request was whole, and is on its way to its reply."""
+        site, incoming = self._site, self._incoming
+        began = incoming.head
+        found = incoming.next()
+        if found is not None:
+            if began is not None:
+                self._count()
+            self._begin(*found)
+            return True
+        if incoming.head is None:
+            return False
+        if began is None:
+            self._patience.body()
+            if incoming.expects:
+                self._wire.write(_CONTINUE)
+        self._count()
+        if site.bodies > site.limits.all_bodies_bytes:
+            raise Unreadable("too many bodies are being received", 503)
+        return False
+
+    def _count(self) -> None:
+        held = self._incoming.body_held
+        self._site.bodies += held - self._counted
+        self._counted = held
