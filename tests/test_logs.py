@@ -5,14 +5,14 @@ from io import StringIO
 from pathlib import Path
 
 from attrs import fields
-from twisted.logger import FileLogObserver, FilteringLogObserver, LogEvent, Logger, LogLevel
+from twisted.logger import LogEvent, Logger, LogLevel
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.boot import events
 from rescriptum.cli.reference import public_events
 from rescriptum.errors import ConfigError
-from rescriptum.logs import Wanted, json_line, observer, opened, text_line
+from rescriptum.logs import Lines, json_line, observer, opened, text_line
 from rescriptum.values import MAC
 
 PEER = ("192.0.2.7", 2070)
@@ -38,8 +38,7 @@ REFUSED = events.LoaderRefused(peer=PEER, loader="x", code="not-found", reason="
 class LinesCase(SynchronousTestCase):
     def lines(self, show: str, *recorded: events.Event) -> list[str]:
         out = StringIO()
-        seen = FilteringLogObserver(FileLogObserver(out, text_line), [Wanted(show)])
-        log = Logger("rescriptum.test", observer=seen)
+        log = Logger("rescriptum.test", observer=Lines(out, show))
         for each in recorded:
             events.record(log, each)
         return out.getvalue().splitlines()

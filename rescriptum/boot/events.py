@@ -7,7 +7,7 @@ metrics and verdicts are built on them. ``sentence`` is the operator's line of t
 
 from typing import ClassVar
 
-from attrs import asdict, frozen
+from attrs import fields, frozen
 from twisted.logger import Logger, LogLevel
 
 from ..values import MAC
@@ -278,14 +278,23 @@ class AnswerRefused(_Answered):
     reason: str
 
 
+def _names(kind: type[Event]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
+
+
+_FIELDS: dict[type[Event], tuple[str, ...]] = {}
+
+
 def record(log: Logger, event: Event) -> None:
     """Log ``event``: its sentence for people, its name and fields for machines."""
-    fields = asdict(event, recurse=False)
+    kind = type(event)
+    if kind not in _FIELDS:
+        _FIELDS[kind] = _names(kind)
     log.emit(
         event.level,
         event.sentence,
         event=event.name,
         link=event.link,
         problem=event.problem,
-        **fields,
+        **{name: getattr(event, name) for name in _FIELDS[kind]},
     )
