@@ -419,7 +419,8 @@ class RequestTests(ServerTestCase):
 
     def test_addresses_of_many_get_silence(self) -> None:
         """Sent to one or from one (field case B29): an answer would go to everybody."""
-        self.assertEqual(self.udp.deliver(asked(), PEER, unicast=False), [])
+        for datagram in (asked(), asked(b"missing"), b"\0\1", WriteRequest(b"f").encode(), ack(1)):
+            self.assertEqual(self.udp.deliver(datagram, PEER, unicast=False), [])
         for peer in (
             ("255.255.255.255", 2070),
             ("224.0.0.1", 2070),

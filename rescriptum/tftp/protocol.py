@@ -185,21 +185,23 @@ class TFTPServer:
     def received(self, arrival: Arrival) -> None:
         """A datagram came to the well-known port."""
         host, port = arrival.peer[:2]
-        if not arrival.unicast or port == 0 or not _answerable(host):
-            self._say(arrival, "broadcast", "sent to or from an address of many")
-            return
+        many = not arrival.unicast or port == 0 or not _answerable(host)
+        admitted = not many and self._admission.admits(host)
         try:
             message = decode(arrival.datagram)
         except MalformedDatagram as e:
             # Without even an opcode it is not TFTP: draw nobody into a conversation.
-            plausible = arrival.datagram[:1] == b"\0" and self._admission.admits(host)
+            plausible = admitted and arrival.datagram[:1] == b"\0"
             self._refuse(arrival, e.code if plausible else "noise", str(e))
             return
-        if isinstance(message, ReadRequest):
+        if many:
+            request = message if isinstance(message, ReadRequest) else None
+            self._refuse(arrival, "broadcast", "sent to or from an address of many", request)
+        elif isinstance(message, ReadRequest):
             self._asked(message, arrival)
         elif isinstance(message, WriteRequest):
             self._write(message, arrival)
-        elif not isinstance(message, Error) and self._admission.admits(host):
+        elif not isinstance(message, Error) and admitted:
             self._refuse(arrival, MalformedDatagram.code, f"opcode {message.opcode}")
 
     def _asked(self, request: ReadRequest, arrival: Arrival) -> None:

@@ -88,7 +88,7 @@ class RefusalLog:
         now: float,
     ) -> None:
         """One line for what came from this address, of this kind, for this name."""
-        loader = "" if request is None else printable(request.filename)
+        loader = "a datagram" if request is None else printable(request.filename)
         unsaid = self._tally.counted((code, peer[0], loader), now)
         if unsaid is None:
             return
