@@ -1,0 +1,167 @@
+"""
+What the lab boots: fetched or made once, kept under a name that is a digest of its recipe.
+
+``LAB_CACHE`` says where; by default ``lab-work/cache`` in the checkout.
+``python -m tests.lab.assets [all]`` makes everything beforehand.
+"""
+
+import fcntl
+import gzip
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SUITE = "trixie"
+KERNEL = "linux-image-cloud-amd64"
+INSTALLER = "debian-installer-12-netboot-amd64"
+INSTALLER_SUITE = "bookworm"
+FETCH_SECONDS = 300
+MARKER = "RESCRIPTUM-LAB-KERNEL-UP"
+
+_INIT = f"""#!/bin/sh
+mount -t proc proc /proc
+echo "{MARKER} $(cat /proc/cmdline)"
+poweroff -f
+"""
+_LINKS = ("sh", "mount", "cat", "echo", "poweroff")
+
+
+def cache() -> Path:
+    return Path(os.environ.get("LAB_CACHE") or CHECKOUT / "lab-work" / "cache")
+
+
+def _made(name: str, recipe: Iterable[bytes | str], make: Callable[[Path], None]) -> Path:
+    """:returns: the directory that ``make`` filled, now or in an earlier run of this recipe."""
+    digest = hashlib.sha256()
+    for part in recipe:
+        digest.update(part.encode() if isinstance(part, str) else part)
+        digest.update(b"\0")
+    path = cache() / f"{name}-{digest.hexdigest()[:16]}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Two test processes may want it at once: one makes it, the other waits.
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            making = path.with_suffix(".making")
+            shutil.rmtree(making, ignore_errors=True)
+            making.mkdir()
+            make(making)
+            making.rename(path)
+    return path
+
+
+def _call(*argv: str | Path, **environment: str) -> str:
+    done = subprocess.run(
+        [str(each) for each in argv],
+        capture_output=True,
+        text=True,
+        timeout=FETCH_SECONDS,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, argv))}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def loaders() -> Path:
+    """The boot directory, as ``ipxe/build.sh`` makes it."""
+    sources = [CHECKOUT / "ipxe" / name for name in ("build.sh", "unpack.sh", "embedded.ipxe")]
+    sources.append(CHECKOUT / "rescriptum" / "boot" / "loaders.toml")
+
+    def make(path: Path) -> None:
+        _call(CHECKOUT / "ipxe" / "build.sh", "--out", path)
+
+    return _made("loaders", (each.read_bytes() for each in sources), make)
+
+
+def _archive(files: Iterable[tuple[str, int, bytes]]) -> bytes:
+    """:returns: a *newc* cpio archive, as a kernel takes it for an initramfs."""
+    parts = []
+    for number, (name, mode, data) in enumerate([*files, ("TRAILER!!!", 0, b"")], 1):
+        fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
+        header = b"070701" + b"".join(b"%08x" % each for each in fields) + name.encode() + b"\0"
+        parts += [header, bytes(-len(header) % 4), data, bytes(-len(data) % 4)]
+    return b"".join(parts)
+
+
+def _initrd(busybox: bytes) -> bytes:
+    directories = [(name, 0o040755, b"") for name in ("bin", "proc", "dev")]
+    links = [(f"bin/{name}", 0o120777, b"busybox") for name in _LINKS]
+    return gzip.compress(
+        _archive(
+            [
+                *directories,
+                ("bin/busybox", 0o100755, busybox),
+                *links,
+                ("init", 0o100755, _INIT.encode()),
+            ]
+        ),
+        mtime=0,
+    )
+
+
+def tree() -> Path:
+    """A kernel and an initrd that says :data:`MARKER` and its command line, and powers off."""
+    unpack = CHECKOUT / "ipxe" / "unpack.sh"
+
+    def make(path: Path) -> None:
+        work = path / "work"
+        _call(unpack, work, SUITE, "busybox-static", KERNEL)
+        # The metapackage was unpacked; it names the package that has the kernel.
+        [meta] = (work / "apt" / "debs").glob(f"{KERNEL}_*.deb")
+        depends = _call("dpkg-deb", "-f", meta, "Depends")
+        [image] = re.findall(r"linux-image-\d[\w.+-]*-cloud-amd64", depends)
+        download = work / "kernel"
+        download.mkdir()
+        subprocess.run(
+            ["apt-get", "-qq", "download", image],
+            cwd=download,
+            env={**os.environ, "APT_CONFIG": str(work / "apt" / "apt.conf")},
+            timeout=FETCH_SECONDS,
+            check=True,
+        )
+        [package] = download.glob("*.deb")
+        _call("dpkg-deb", "-x", package, download / "root")
+        [kernel] = (download / "root" / "boot").glob("vmlinuz-*")
+        shutil.copy(kernel, path / "vmlinuz")
+        [busybox] = [
+            each
+            for each in (work / "root").rglob("busybox")
+            if each.is_file() and not each.is_symlink() and each.stat().st_size > 100_000
+        ]
+        (path / "initrd.img").write_bytes(_initrd(busybox.read_bytes()))
+        shutil.rmtree(work)
+
+    return _made("tree", (unpack.read_bytes(), Path(__file__).read_bytes()), make)
+
+
+def installer() -> Path:
+    """Debian's own network installer, as ``netboot.tar.gz`` unpacks."""
+
+    def make(path: Path) -> None:
+        work = path / "work"
+        _call(CHECKOUT / "ipxe" / "unpack.sh", work, INSTALLER_SUITE, INSTALLER)
+        [text] = (work / "root").rglob("text/debian-installer")
+        for name in ("linux", "initrd.gz"):
+            [file] = text.rglob(name)
+            target = path / "debian-installer" / file.relative_to(text)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, target)
+        for each in text.parent.glob("version.info"):
+            shutil.copy(each, path)
+        shutil.rmtree(work)
+
+    return _made("installer", (INSTALLER, INSTALLER_SUITE, "text"), make)
+
+
+if __name__ == "__main__":
+    wanted = [loaders, tree, *([installer] if "all" in sys.argv[1:] else [])]
+    for each in wanted:
+        sys.stdout.write(f"{each()}\n")

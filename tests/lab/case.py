@@ -1,0 +1,123 @@
+"""What every test of the lab shares: whether it runs at all, and what is shown when it fails."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import ClassVar
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from . import assets, peers
+from .assets import CHECKOUT
+from .captures import DHCPMessage, HTTPRequest, Message, TFTPRequest, messages
+from .disks import bios_disk, uefi_disk
+from .machines import Boot, Firmware, Machine
+from .network import Network, sweep
+
+WANTED = os.environ.get("LAB", "")
+TOOLS = ("qemu-system-x86_64", "dnsmasq", "tcpdump", "ip", "ss", "mformat")
+#: How long a boot may take: four times what it takes on a quiet machine of two cores.
+BOOT_SECONDS = 120
+TAIL = 3000
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    # Python unwinds, and every namespace and process goes.
+    sys.exit(128 + number)
+
+
+class LabTestCase(SynchronousTestCase):
+    """
+    A network of its own, with the boot server in it.
+
+    Without ``LAB`` in the environment the tests are skipped: ``make lab`` sets it.
+    With it nothing is skipped: what is missing is a failure.
+    """
+
+    #: Of the second tier: only where ``LAB=all``.
+    thorough: ClassVar[bool] = False
+
+    network: Network
+    server: peers.BootServer
+
+    def setUp(self) -> None:
+        if not WANTED:
+            self.skipTest("make lab runs these")
+        if self.thorough and WANTED != "all":
+            self.skipTest("make lab-all runs these")
+        if os.geteuid() != 0:
+            self.fail("the lab makes network namespaces: it needs root")
+        if not Path("/dev/net/tun").exists():
+            self.fail("the lab needs /dev/net/tun: modprobe tun, or --device it into the container")
+        missing = [each for each in TOOLS if shutil.which(each) is None]
+        if missing:
+            self.fail(f"not installed: {', '.join(missing)}; lab.md says which packages")
+        signal.signal(signal.SIGTERM, _terminated)
+        sweep()
+        work = Path(os.environ.get("LAB_WORK") or CHECKOUT / "lab-work")
+        directory = work / "run" / self.id().removeprefix("tests.lab.")
+        shutil.rmtree(directory, ignore_errors=True)
+        self.network = Network(directory)
+        self.network.__enter__()
+        self.addCleanup(self.network.close)
+        self.server = peers.BootServer(self.network, assets.loaders())
+        peers.site(self.network)
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """Where an assertion inside fails, the ends of all logs are part of the failure."""
+        try:
+            yield
+        except (AssertionError, RuntimeError) as e:
+            self.fail(f"{e}\n{self.tails()}")
+
+    def tails(self) -> str:
+        directory = self.network.directory
+        parts = [f"everything is kept in {directory}"]
+        for path in sorted(directory.glob("*.log")):
+            text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", path.read_text("utf-8", "replace"))
+            # A server's line of JSON begins with what matters; the fields repeat it.
+            cut = "\n".join(line[:300].rstrip() for line in text.splitlines())
+            parts.append(f"--- {path.name}\n{cut[-TAIL:]}")
+        if (directory / "bridge.pcap").exists():
+            lines = [str(each)[:300] for each in messages(directory / "bridge.pcap")]
+            parts += ["--- bridge.pcap", *lines[-20:]]
+        return "\n".join(parts)
+
+    def disk(self, firmware: Firmware) -> Path:
+        make = bios_disk if firmware is Firmware.BIOS else uefi_disk
+        return make(self.network.directory / "disk.img")
+
+    def boot(self, machine: Machine, marker: str, seconds: float = BOOT_SECONDS) -> Boot:
+        """
+        Power it on, and see ``marker`` on its serial line.
+
+        EDK2 gives up with PXE-E99 about once in a hundred boots on a busy machine: it is powered
+        on once more, never twice.
+        """
+        boot = Boot(self.network, machine)
+        reached = boot.reaches(marker, seconds)
+        if not reached and "PXE-E99" in boot.screen():
+            boot.process.stop()
+            boot = Boot(self.network, machine)
+            reached = boot.reaches(marker, seconds)
+        self.assertTrue(reached, f"the machine never said {marker}")
+        return boot
+
+    def seen(self) -> list[Message]:
+        return messages(self.network.directory / "bridge.pcap")
+
+    def dhcp(self, kind: int) -> list[DHCPMessage]:
+        return [each for each in self.seen() if isinstance(each, DHCPMessage) and each.kind == kind]
+
+    def tftp(self) -> list[TFTPRequest]:
+        return [each for each in self.seen() if isinstance(each, TFTPRequest)]
+
+    def http(self) -> list[HTTPRequest]:
+        return [each for each in self.seen() if isinstance(each, HTTPRequest)]

@@ -1,0 +1,117 @@
+"""
+Machines: QEMU command lines for real firmware.
+
+Emulation always, KVM only where ``LAB_ACCEL=kvm`` asks for it: ``/dev/kvm`` can be there, start the
+firmware, and hang the first Linux guest for ever.
+"""
+
+import os
+import re
+import shutil
+from enum import Enum
+from pathlib import Path
+
+from attrs import frozen
+
+from .network import Network, Running, wait_for
+
+UUID = "4c4c4544-0053-4d10-8052-b3c04f4c4142"
+SERIAL = "SN-0001"
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]")
+_FLASH = Path("/usr/share/OVMF")
+
+
+class Firmware(Enum):
+    """How a machine starts, and by what transport it fetches its loader."""
+
+    BIOS = "bios"
+    """SeaBIOS; its PXE ROM is iPXE, which needs no loader from us."""
+    UEFI_PXE = "uefi-pxe"
+    UEFI_HTTP = "uefi-http"
+
+
+@frozen
+class Machine:
+    """
+    :ivar mac: six octets with colons.
+    :ivar disk: an image that it may boot after the network.
+    :ivar memory: in MiB.
+    :ivar removable: an image that it boots before all else: in a drive if it is a ``disc``, else
+        a stick.
+    """
+
+    firmware: Firmware
+    mac: str
+    disk: Path | None = None
+    memory: int = 512
+    removable: Path | None = None
+    disc: bool = False
+
+    def command(self, tap: str, directory: Path) -> list[str]:
+        """:param directory: gets the serial log and the machine's own flash."""
+        uefi = self.firmware is not Firmware.BIOS
+        # romfile= (empty): EDK2's own PXE, else the card's ROM brings iPXE's driver. OVMF has no
+        # driver for an e1000; SeaBIOS gets iPXE from the card.
+        card = "virtio-net-pci,romfile=" if uefi else "e1000"
+        first = 2 if self.removable is not None else 1
+        argv = [
+            "qemu-system-x86_64",
+            *("-M", "q35" if uefi else "pc,graphics=off"),
+            *("-cpu", "max", "-smp", "1", "-m", str(self.memory)),
+            *("-accel", "kvm" if os.environ.get("LAB_ACCEL") == "kvm" else "tcg,thread=multi"),
+            *("-display", "none", "-nodefaults", "-monitor", "none", "-no-reboot"),
+            *("-serial", f"file:{directory / 'serial.log'}"),
+            *("-uuid", UUID, "-device", "virtio-rng-pci"),
+            *("-smbios", f"type=1,manufacturer=Lab Inc.,product=Box 1,serial={SERIAL}"),
+            *("-netdev", f"tap,id=n0,ifname={tap},script=no,downscript=no"),
+            *("-device", f"{card},netdev=n0,mac={self.mac},bootindex={first}"),
+        ]
+        if self.removable is not None:
+            media = "cdrom" if self.disc else "disk"
+            drive = f"if=none,id=r0,media={media},format=raw,readonly=on,file={self.removable}"
+            if self.disc:
+                argv += ["-drive", drive, "-device", "ide-cd,drive=r0,bootindex=1"]
+            else:
+                stick = "usb-storage,drive=r0,removable=on,bootindex=1"
+                argv += ["-drive", drive, "-device", "qemu-xhci", "-device", stick]
+        if self.disk is not None:
+            argv += [
+                *("-drive", f"if=none,id=d0,format=raw,snapshot=on,file={self.disk}"),
+                *("-device", f"virtio-blk-pci,drive=d0,bootindex={first + 1}"),
+            ]
+        if uefi:
+            variables = directory / "vars.fd"
+            shutil.copy(_FLASH / "OVMF_VARS_4M.fd", variables)
+            code = _FLASH / "OVMF_CODE_4M.fd"
+            argv += [
+                *("-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={code}"),
+                *("-drive", f"if=pflash,unit=1,format=raw,file={variables}"),
+                *("-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=n"),
+            ]
+        if self.firmware is Firmware.UEFI_HTTP:
+            # Else two minutes of PXE time-outs come first.
+            argv += ["-fw_cfg", "name=opt/org.tianocore/IPv4PXESupport,string=n"]
+        return argv
+
+
+class Boot:
+    """A machine that is on."""
+
+    def __init__(self, network: Network, machine: Machine) -> None:
+        self._serial = network.directory / "serial.log"
+        self._serial.unlink(missing_ok=True)
+        self.process: Running = network.spawn(
+            "br", "qemu", machine.command(network.tap(), network.directory)
+        )
+
+    def screen(self) -> str:
+        """What the machine wrote to its first serial port, without the paint."""
+        if not self._serial.exists():
+            return ""
+        return _ESCAPES.sub("", self._serial.read_bytes().decode("utf-8", "replace"))
+
+    def reaches(self, pattern: str, seconds: float) -> bool:
+        """Whether ``pattern`` is on the serial line in time; a machine that ends ends the wait."""
+        return wait_for(
+            lambda: re.search(pattern, self.screen()), seconds, lambda: self.process.ended
+        )

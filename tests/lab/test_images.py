@@ -1,0 +1,42 @@
+"""``ipxe.iso`` and ``ipxe.usb``, for machines whose firmware or DHCP server cannot be made to."""
+
+from . import assets, disks, peers
+from .case import LabTestCase
+from .machines import Firmware, Machine
+
+MAC = "52:54:00:12:34:58"
+
+
+class ImageTests(LabTestCase):
+    """Booted from, they find the server by ``next-server``, and their user by the menu."""
+
+    thorough = True
+
+    def boot_from(self, firmware: Firmware, name: str) -> None:
+        with self.shown():
+            self.server.start()
+            peers.dnsmasq(self.network, self.server.command("boot", "dhcp-snippet"))
+            self.network.capture()
+            machine = Machine(
+                firmware,
+                MAC,
+                disk=self.disk(firmware),
+                removable=assets.loaders() / name,
+                disc=name.endswith(".iso"),
+            )
+            self.boot(machine, disks.MARKER)
+            scripts = [each["script"] for each in self.server.events("script.sent")]
+            self.assertEqual(scripts[:2], ["bootstrap", "menu"])
+            self.assertEqual(self.server.events("loader.failed"), [])
+
+    def test_disc_in_a_bios_machine(self) -> None:
+        self.boot_from(Firmware.BIOS, "ipxe.iso")
+
+    def test_disc_in_a_uefi_machine(self) -> None:
+        self.boot_from(Firmware.UEFI_PXE, "ipxe.iso")
+
+    def test_stick_in_a_bios_machine(self) -> None:
+        self.boot_from(Firmware.BIOS, "ipxe.usb")
+
+    def test_stick_in_a_uefi_machine(self) -> None:
+        self.boot_from(Firmware.UEFI_PXE, "ipxe.usb")
