@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _HEALTHY: Final = Reply(b"OK\n")
 _FOREIGN: Final = bare(403, "the address is not on the allow-list")
 _LATER: Final = (("Retry-After", "5"),)
+_TOO_LATE: Final = bare(503, "took too long", _LATER)
 
 
 class _Phase(Enum):
@@ -135,17 +136,19 @@ class HTTPConnection(Protocol):
                 self._answered(result, exchange)
                 return
             self.patience.answer()
-            exchange.waiting = result.addCallback(self._answered, exchange)
+            exchange.waiting = result.addCallback(self._routed, exchange)
             exchange.waiting.addErrback(self._broken, exchange)
+
+    def _routed(self, answer: Answer, exchange: Exchange) -> None:
+        if exchange is self._exchange and not exchange.cancelled:
+            exchange.waiting = None
+            self._answered(answer, exchange)
 
     def _broken(self, failure: Failure, exchange: Exchange) -> None:
         self._log.failure("A reply could not be sent", failure)
         self._fail(exchange, "see the log")
 
     def _answered(self, answer: Answer, exchange: Exchange) -> None:
-        if self._exchange is not exchange:
-            return  # the client has left
-        exchange.waiting = None
         try:
             decided = decide(exchange.request, answer)
         except ValueError:
@@ -308,11 +311,11 @@ class HTTPConnection(Protocol):
             self._close()
         elif exchange is None:
             self._abort()
-        elif exchange.waiting is not None and not exchange.cancelled:
-            # The route answers 503 in its own place, unless it does not let itself be stopped.
+        elif exchange.waiting is not None:
+            waiting, exchange.waiting = exchange.waiting, None
             exchange.cancelled = True
-            patience.soon(self._site.schedule.linger)
-            exchange.waiting.cancel()
+            waiting.cancel()
+            self._answered(_TOO_LATE, exchange)
         elif self._phase is _ROUTING or patience.over or self._stalled():
             self._drop_exchange(Outcome.TIMED_OUT, "connection timed out")
             self._abort()

@@ -19,7 +19,7 @@ class Exchange:
     :ivar old: whether it came as HTTP/1.0.
     :ivar waiting: the route, while it is awaited.
     :ivar slot: whether it counts among the listener's transfers.
-    :ivar cancelled: whether the route was told to stop.
+    :ivar cancelled: whether the route took too long: what it still returns is not for the client.
     """
 
     request: Request

@@ -188,8 +188,8 @@ def refusal(error: RescriptumError) -> Reply:
 def _failed(failure: Failure) -> Reply:
     if isinstance(failure.value, RescriptumError):
         return refusal(failure.value)
-    if failure.check(CancelledError):  # its time is up, or the client left and sees nothing of it
-        return bare(503, "took too long", (("Retry-After", "5"),))
+    if failure.check(CancelledError):  # nobody waits for the reply any more
+        return bare(503, "cancelled")
     _log.failure("A route failed", failure)
     return bare(500, f"{type(failure.value).__name__}: see the log")
 

@@ -57,8 +57,8 @@ class Certificate:
             source, problem = self._key, "no private key in PEM, or one with a passphrase"
             # OpenSSL would ask for a passphrase at the terminal; this refuses one.
             load_pem_private_key(self._key.read_bytes(), None)
-            context.use_privatekey_file(str(self._key))
             problem = f"not the key of {self._certificate}"
+            context.use_privatekey_file(str(self._key))
             context.check_privatekey()
         except OSError as e:
             raise ConfigError([Problem(str(source), e.strerror or str(e))]) from e
