@@ -112,7 +112,8 @@ def autoexec(media_url: str, media_port: int) -> str:
     iPXE 1.21 has no address yet when it runs this, 2.0 has. The address it was booted from,
     ``next-server``, is known to reach us; the configured one is the second try.
     """
-    first = f"http://${{next-server}}:{media_port}/ipxe/bootstrap?mac=${{netX/mac}}"
+    scheme = media_url.partition("://")[0]
+    first = f"{scheme}://${{next-server}}:{media_port}/ipxe/bootstrap?mac=${{netX/mac}}"
     configured = f"{media_url}/ipxe/bootstrap?mac=${{netX/mac}}"
     return script(
         [
