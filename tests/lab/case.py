@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -20,7 +19,9 @@ from .disks import bios_disk, uefi_disk
 from .machines import Boot, Firmware, Machine
 from .network import Network, sweep
 
-WANTED = os.environ.get("LAB", "")
+#: Where these are not set a module is an empty suite to trial, by its name ``testSuite``.
+ASKED = os.environ.get("LAB", "") != ""
+ASKED_FOR_ALL = os.environ.get("LAB") == "all"
 TOOLS = ("qemu-system-x86_64", "dnsmasq", "tcpdump", "ip", "ss", "mformat")
 #: How long a boot may take: four times what it takes on a quiet machine of two cores.
 BOOT_SECONDS = 120
@@ -36,21 +37,14 @@ class LabTestCase(SynchronousTestCase):
     """
     A network of its own, with the boot server in it.
 
-    Without ``LAB`` in the environment the tests are skipped: ``make lab`` sets it.
-    With it nothing is skipped: what is missing is a failure.
+    Modules of the lab have tests only where ``LAB`` is in the environment: ``make lab`` sets it
+    to ``ci``, ``make lab-all`` to ``all``. Nothing is skipped then: what is missing is a failure.
     """
-
-    #: Of the second tier: only where ``LAB=all``.
-    thorough: ClassVar[bool] = False
 
     network: Network
     server: peers.BootServer
 
     def setUp(self) -> None:
-        if not WANTED:
-            self.skipTest("make lab runs these")
-        if self.thorough and WANTED != "all":
-            self.skipTest("make lab-all runs these")
         if os.geteuid() != 0:
             self.fail("the lab makes network namespaces: it needs root")
         if not Path("/dev/net/tun").exists():

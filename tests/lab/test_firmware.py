@@ -5,73 +5,21 @@ Each boot is told three times: by a marker on the serial line, by the server's e
 crossed the bridge.
 """
 
-import shutil
-from collections.abc import Mapping, Sequence
+from unittest import TestSuite
 
-from . import assets, disks, peers
-from .captures import ACK
-from .case import LabTestCase
-from .machines import Firmware, Machine
-from .network import DHCP, SERVER
+from . import assets, disks
+from .boots import IDENTITY, MAC, X64, BootTestCase, fields
+from .case import ASKED
+from .machines import Firmware
+from .network import SERVER
 
-MAC = "52:54:00:12:34:56"
-IDENTITY = MAC.replace(":", "-")
-X64 = "ipxe-x86_64.efi"
+if not ASKED:
+    testSuite = TestSuite
+
 CHAIN = ("pxelinux.0", "ldlinux.c32", "pxelinux.cfg/default", "ipxe.lkrn", "script.ipxe")
 
 
-def fields(events: Sequence[Mapping[str, object]], name: str) -> list[object]:
-    return [each.get(name) for each in events]
-
-
-class FirmwareTestCase(LabTestCase):
-    """One machine, one boot."""
-
-    def power_on(
-        self, firmware: Firmware, marker: str, *snippet: str, dhcp: str = "dnsmasq"
-    ) -> None:
-        """Everything up, then the machine, until it says ``marker``."""
-        with self.shown():
-            self.server.start()
-            text = self.server.command("boot", "dhcp-snippet", "--format", dhcp, *snippet)
-            {"dnsmasq": peers.dnsmasq, "isc": peers.isc, "kea": peers.kea}[dhcp](self.network, text)
-            self.network.capture()
-            self.boot(Machine(firmware, MAC, disk=self.disk(firmware)), marker)
-
-    def claim(self) -> None:
-        """A tree with a kernel, and an answer that says: this machine boots from it."""
-        tree = self.server.media / "tiny"
-        tree.mkdir()
-        for each in assets.tree().iterdir():
-            shutil.copy(each, tree)
-        (self.server.media / "tiny.media").write_text("arguments = console=ttyS0 panic=-1\n")
-        document = self.server.answers / IDENTITY / "boot.ipxe"
-        document.parent.mkdir()
-        document.write_text(self.server.command("media", "ipxe", "tiny"))
-
-    def assert_handed_over_by_their_dhcp(self, file: str) -> None:
-        """The lease and the boot file came from the site's server, and name ours."""
-        acks = self.dhcp(ACK)
-        self.assertEqual({each.sender for each in acks}, {DHCP})
-        self.assertEqual({each.next_server for each in acks}, {SERVER})
-        self.assertEqual(acks[0].file, file)
-
-    def assert_loaders_sent(self, *names: str, via: str = "tftp") -> None:
-        """In this order, each whole, as the server tells it and as the bridge saw it asked."""
-        sent = [each for each in self.server.events("loader.sent") if each["via"] == via]
-        self.assertEqual(fields(sent, "loader"), list(names))
-        self.assertEqual(fields(sent, "size"), fields(sent, "sent"))
-        if via == "tftp":
-            asked = dict.fromkeys(each.name for each in self.tftp() if each.name in names)
-            self.assertEqual(list(asked), list(names))
-            self.assertEqual({each.server for each in self.tftp()}, {SERVER} if names else set())
-
-    def assert_no_complaints(self) -> None:
-        self.assertEqual(self.server.events("loader.failed"), [])
-        self.assertEqual(self.server.complaints(), [])
-
-
-class UnclaimedTests(FirmwareTestCase):
+class UnclaimedTests(BootTestCase):
     """Nobody decided about this machine: the menu comes, and then its own disk."""
 
     def assert_menu_and_disk(self) -> None:
@@ -125,7 +73,7 @@ class UnclaimedTests(FirmwareTestCase):
             self.assert_menu_and_disk()
 
 
-class ClaimedTests(FirmwareTestCase):
+class ClaimedTests(BootTestCase):
     """An answer says what this machine boots: a kernel and an initrd of ours."""
 
     def assert_kernel(self) -> None:
@@ -158,34 +106,3 @@ class ClaimedTests(FirmwareTestCase):
         with self.shown():
             self.assert_loaders_sent(X64, "autoexec.ipxe", via="http")
             self.assert_kernel()
-
-
-class OtherServersTests(FirmwareTestCase):
-    """The same firmware, handed over by other DHCP servers from our snippets."""
-
-    thorough = True
-
-    def test_uefi_by_isc(self) -> None:
-        self.power_on(Firmware.UEFI_PXE, disks.MARKER, dhcp="isc")
-        with self.shown():
-            self.assert_loaders_sent(X64, "autoexec.ipxe")
-
-    def test_uefi_by_kea(self) -> None:
-        self.power_on(Firmware.UEFI_PXE, disks.MARKER, dhcp="kea")
-        with self.shown():
-            self.assert_loaders_sent(X64, "autoexec.ipxe")
-
-    def test_uefi_http_by_isc(self) -> None:
-        self.power_on(Firmware.UEFI_HTTP, disks.MARKER, dhcp="isc")
-        with self.shown():
-            self.assert_loaders_sent(X64, "autoexec.ipxe", via="http")
-
-    def test_uefi_http_by_kea(self) -> None:
-        self.power_on(Firmware.UEFI_HTTP, disks.MARKER, dhcp="kea")
-        with self.shown():
-            self.assert_loaders_sent(X64, "autoexec.ipxe", via="http")
-
-    def test_bios_by_kea(self) -> None:
-        self.power_on(Firmware.BIOS, disks.MARKER, dhcp="kea")
-        with self.shown():
-            self.assert_loaders_sent()

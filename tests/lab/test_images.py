@@ -1,16 +1,19 @@
 """``ipxe.iso`` and ``ipxe.usb``, for machines whose firmware or DHCP server cannot be made to."""
 
+from unittest import TestSuite
+
 from . import assets, disks, peers
-from .case import LabTestCase
+from .case import ASKED_FOR_ALL, LabTestCase
 from .machines import Firmware, Machine
+
+if not ASKED_FOR_ALL:
+    testSuite = TestSuite
 
 MAC = "52:54:00:12:34:58"
 
 
 class ImageTests(LabTestCase):
     """Booted from, they find the server by ``next-server``, and their user by the menu."""
-
-    thorough = True
 
     def boot_from(self, firmware: Firmware, name: str) -> None:
         with self.shown():
