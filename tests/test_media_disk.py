@@ -81,6 +81,11 @@ class FolderTests(SynchronousTestCase):
         link.symlink_to(self.root.resolve())
         self.assertEqual(Folder(link).find("casper/vmlinuz").size, 6)
 
+    def test_bounded(self) -> None:
+        """A directory of a million names costs no more than its bound."""
+        self.patch(store, "MAX_LISTED", 3)
+        self.assertEqual(len(Folder(self.root).names("")), 3)
+
     def test_names_that_are_no_text(self) -> None:
         """File names are bytes; those that are not UTF-8 are served too."""
         (self.root / os.fsdecode(b"caf\xe9")).write_bytes(b"x")
