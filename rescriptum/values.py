@@ -1,6 +1,7 @@
 """Values that every room uses: addresses of machines and listeners, bytes on a disk."""
 
 import re
+from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
@@ -126,11 +127,12 @@ class Content:
     digest: str | None = None
     modified: int = 0
 
-    @property
+    # Asked for with every range of an image, which is read by tens of thousands of them (W163).
+    @cached_property
     def size(self) -> int:
         return sum(each.length for each in self.extents)
 
-    @property
+    @cached_property
     def etag(self) -> str:
         """Strong and quoted, as edk2 wants it (W157)."""
         if self.digest is not None:
