@@ -14,8 +14,9 @@ from ..errors import MalformedImage, NotFound, RescriptumError, Unavailable
 from ..interfaces import Workers
 from ..values import Content
 from .catalogue import Catalogue, Medium
-from .disk.store import Disc, Folder, look_into, scan
+from .disk.store import look_into, scan
 from .probing import Probe, Scan, Seen, assemble
+from .readers.store import Disc, Folder
 
 #: Seconds after which the directory is listed again, when somebody asks.
 FRESH = 1.0

@@ -15,7 +15,8 @@ from twisted.logger import capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SkipTest, TestCase
 
-from rescriptum.media.disk.store import content_of, write_sidecar
+from rescriptum.media.disk.store import write_sidecar
+from rescriptum.media.readers.store import content_of
 from rescriptum.media.resource import MediaTree
 from rescriptum.media.store import MediaStore
 from rescriptum.net.workers import WorkerPool
