@@ -22,7 +22,7 @@ from .patience import Patience
 from .reply import FileReply, Finished, Outcome, Reply
 from .request import Request
 from .routing import Answer, Application, bare, dispatch, refusal
-from .sendfile import CHUNK
+from .sendfile import CHUNK, chunk_for
 from .wire import Wire, wire
 
 if TYPE_CHECKING:
@@ -225,6 +225,7 @@ class HTTPConnection(Protocol):
             decided.spans,
             self._site.workers,
             partial(self._transferred, exchange),
+            chunk_for(self._site.transfers),
         )
         exchange.transfer.start()
 

@@ -38,7 +38,9 @@ class Decided:
     @property
     def length(self) -> int:
         """Bytes of the body that will leave."""
-        return len(self.body) or sum(span.length for span in self.spans)
+        if len(self.spans) == 1:
+            return self.spans[0].length
+        return len(self.body) or sum([span.length for span in self.spans])
 
 
 def decide(request: Request, answer: Answer) -> Decided:

@@ -101,7 +101,7 @@ def parse(data: bytes) -> Head:
     framing: list[tuple[str, str]] = []
     for line in block.decode("latin-1").split("\r\n")[:-1]:
         name, _, value = line.partition(":")
-        pair = (name.lower(), value.strip(" \t"))
+        pair = name.lower(), value.strip(" \t")
         headers.append(pair)
         if pair[0] in _FRAMING:
             framing.append(pair)

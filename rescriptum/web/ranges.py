@@ -10,6 +10,8 @@ from .dates import parse_date
 CONDITIONS = frozenset(
     ("range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since")
 )
+#: What firmware and image readers send.
+_EVERYDAY = re.compile(r"bytes=([0-9]{1,18})-([0-9]{1,18})")
 _SPAN = re.compile(r"([0-9]*)-([0-9]*)")
 #: More digits than any file has bytes; they are compared, never converted.
 _DIGITS = 18
@@ -45,6 +47,8 @@ def select(
             given[name] = f"{given[name]}, {value}" if name in given else value
     if not given:
         return Selection(200, 0, size)
+    if len(given) == 1 and "range" in given and method == "GET":
+        return _span(given["range"], size)
     if "if-match" in given:
         if not _matches(given["if-match"], etag, weakly=False):
             return Selection(412)
@@ -82,6 +86,10 @@ def _applies(given: dict[str, str], etag: str, modified: int) -> bool:
 
 
 def _span(text: str, size: int) -> Selection:
+    match = _EVERYDAY.fullmatch(text)
+    if match is not None:
+        start, end = int(match[1]), min(int(match[2]), size - 1)
+        return Selection(206, start, end - start + 1) if start <= end else Selection(416)
     unit, _, spec = text.partition("=")
     if unit.lower() != "bytes" or "," in spec or "-" not in spec:
         # Not understood, or several: the whole is always a true answer, and never larger than

@@ -20,12 +20,20 @@ from ..values import Extent
 from .files import OpenFile
 from .pages import fetch, resident
 
-#: One call's worth. TFTP shares the process: its turn comes after 50 us, not after 200.
+#: One call's worth, for many transfers and for a few; what all of them send in one turn of the
+#: reactor is bounded, since TFTP's turn comes after it.
 CHUNK = 256 * 1024
+_LARGEST = 1 << 20
+_TURN = 8 << 20
 _MORE: int = getattr(socket, "MSG_MORE", 0)
 #: What the file did, not the socket.
 _OF_THE_FILE = (errno.EIO, errno.EINVAL, errno.EOVERFLOW, errno.ESTALE, errno.EBADF, errno.ENOMEM)
 _BUSY_RETRY = 0.02
+
+
+def chunk_for(transfers: int) -> int:
+    """:returns: bytes that each of so many transfers sends in a turn: 200 us for the largest."""
+    return max(CHUNK, min(_LARGEST, _TURN // max(1, transfers)))
 
 
 class SendfileServer(tcp.Server):
@@ -120,6 +128,7 @@ class Sendfile:
         spans: Sequence[Extent],
         workers: Workers,
         done: Callable[[str], None],
+        chunk: int = CHUNK,
     ) -> None:
         """
         :param file: released when the transfer is over.
@@ -131,6 +140,7 @@ class Sendfile:
         self._file = file
         self._workers = workers
         self._done = done
+        self._chunk = chunk
         self._spans = [span for span in reversed(spans) if span.length]
         self._at = self._left = 0
         self._warm = False
@@ -161,7 +171,7 @@ class Sendfile:
         if not self._left:
             span = self._spans.pop()
             self._at, self._left = span.offset, span.length
-        count = min(self._left, CHUNK)
+        count = min(self._left, self._chunk)
         if self._warm:
             self._warm = False  # it was just read; asking again could go on for ever
         elif not resident(self._file.fd, self._at, count):

@@ -51,8 +51,12 @@ class Wire(Protocol):
         spans: Sequence[Extent],
         workers: Workers,
         done: Callable[[str], None],
+        chunk: int,
     ) -> Transfer:
-        """:returns: what sends ``head`` and then the file, once it is started."""
+        """
+        :param chunk: bytes to send before others get their turn.
+        :returns: what sends ``head`` and then the file, once it is started.
+        """
 
     def waiting(self) -> int:
         """Bytes written that the client may not have yet; -1 where nobody can say."""
@@ -88,9 +92,10 @@ class DirectWire:
         spans: Sequence[Extent],
         workers: Workers,
         done: Callable[[str], None],
+        chunk: int,
     ) -> Transfer:
         self._transport.send(head, more=True)
-        return Sendfile(self._transport, file, spans, workers, done)
+        return Sendfile(self._transport, file, spans, workers, done, chunk)
 
     def waiting(self) -> int:
         return self._transport.unacknowledged() + self._transport.kept
@@ -137,6 +142,7 @@ class BufferedWire:
         spans: Sequence[Extent],
         workers: Workers,
         done: Callable[[str], None],
+        chunk: int,
     ) -> Transfer:
         self.write(head)
         self._copying = _Copying(self.write, file, spans, workers, done)
