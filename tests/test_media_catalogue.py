@@ -1,4 +1,4 @@
-"""Tests for ``rescriptum.media.catalogue`` and ``rescriptum.media.kernels``."""
+"""Tests for ``rescriptum.media.catalogue``, ``listing`` and ``kernels``."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,13 +11,11 @@ from rescriptum.media.catalogue import (
     Catalogue,
     Item,
     Medium,
-    as_json,
-    as_text,
     candidates,
-    size_text,
     valid_id,
 )
 from rescriptum.media.kernels import kernel
+from rescriptum.media.listing import as_json, as_text, size_text
 from rescriptum.values import Problem
 
 from . import isos

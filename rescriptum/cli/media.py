@@ -21,16 +21,10 @@ from twisted.python.usage import UsageError
 from ..boot.scripts import stanza_script
 from ..config import Config
 from ..errors import NotFound, Refused, Unverified
-from ..media.catalogue import (
-    SIDECAR,
-    Catalogue,
-    Medium,
-    as_json,
-    as_text,
-    size_text,
-)
+from ..media.catalogue import SIDECAR, Catalogue, Medium
 from ..media.disk.store import digest_of, read_catalogue, write_sidecar
 from ..media.families.table import family, stanza
+from ..media.listing import as_json, as_text, size_text
 from ..net.addresses import bracketed, derived_host
 from ..values import Content, Listen
 from .options import Command, Group

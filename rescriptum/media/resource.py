@@ -12,7 +12,8 @@ from ..values import MAC, Content
 from ..web.reply import FileReply, Finished, Reply
 from ..web.request import Request
 from ..web.routing import Answer, Routes
-from .catalogue import Catalogue, Medium, Part, as_json, as_text
+from .catalogue import Catalogue, Medium, Part
+from .listing import as_json, as_text
 from .store import MediaStore
 from .tally import Served, Tally
 
