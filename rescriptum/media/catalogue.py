@@ -82,9 +82,11 @@ class Medium:
 
     def content(self, part: Part) -> Content | None:
         """:returns: a part that has a route of its own, or None where the medium lacks it."""
-        return {Part.IMAGE: self.image, Part.KERNEL: self.kernel, Part.INITRD: self.initrd}.get(
-            part
-        )
+        if part is Part.IMAGE:
+            return self.image
+        if part is Part.KERNEL:
+            return self.kernel
+        return self.initrd if part is Part.INITRD else None
 
 
 @frozen

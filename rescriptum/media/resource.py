@@ -112,11 +112,16 @@ class MediaTree:
         if done.status >= 400 or done.status == 0 or request is None:
             self._tell_refusal(done)
         elif isinstance(served, Served) and request.method != "HEAD":
-            event = served.event(
-                done.peer, done.status, done.size, done.sent, done.seconds, done.outcome.value
-            )
-            for each in self._tally.add(served, event):
-                record(self._log, each)
+            for event in self._tally.add(
+                served,
+                done.peer,
+                done.status,
+                done.size,
+                done.sent,
+                done.seconds,
+                done.outcome.value,
+            ):
+                record(self._log, event)
 
     def _tell_refusal(self, done: Finished) -> None:
         method = done.request.method[:MAX_SHOWN] if done.request is not None else "-"

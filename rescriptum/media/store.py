@@ -28,7 +28,7 @@ MAX_DISCS = 8
 MAX_REMEMBERED_PATH = 512
 
 _Work = Callable[[], Coroutine[Deferred[Any], Any, None]]
-_Key = tuple[Path, tuple[int, int, int, int]]
+_Version = tuple[int, int, int, int]
 
 
 class _Running:
@@ -93,8 +93,9 @@ class MediaStore:
         self._probing = _Running()
         # Who waits for which image.
         self._wanted: dict[str, list[Deferred[None]]] = {}
-        self._discs: OrderedDict[_Key, Disc] = OrderedDict()
-        self._files: OrderedDict[tuple[_Key, str], Content | None] = OrderedDict()
+        self._discs: OrderedDict[tuple[Path, _Version], Disc] = OrderedDict()
+        # By image and path; with the version of the image that was looked at.
+        self._files: OrderedDict[tuple[Path, str], tuple[_Version, Content | None]] = OrderedDict()
 
     async def catalogue(self) -> Catalogue:
         """
@@ -205,13 +206,11 @@ class MediaStore:
         :returns: a file inside an image that was found before, or None: ask :meth:`file`.
         :raises NotFound: when it was looked for before, and is not there.
         """
-        if medium.image is None:
+        image = medium.image
+        known = self._files.get((image.path, path)) if image is not None else None
+        if image is None or known is None or known[0] != image.version:
             return None
-        key = (medium.image.path, medium.image.version), path
-        if key not in self._files:
-            return None
-        self._files.move_to_end(key)
-        content = self._files[key]
+        content = known[1]
         if content is None and medium.folder is None:
             raise NotFound(f"no {path!r} in {medium.id}")
         return content
@@ -253,7 +252,7 @@ class MediaStore:
         if len(self._discs) > MAX_DISCS:
             self._discs.popitem(last=False)
         if len(path) <= MAX_REMEMBERED_PATH:
-            self._files[key, path] = content
+            self._files[image.path, path] = image.version, content
             if len(self._files) > MAX_FILES:
                 self._files.popitem(last=False)
         if content is None:

@@ -1,6 +1,7 @@
 """The media listener over a real socket, with images as xorriso makes them."""
 
 import hashlib
+import os
 from pathlib import Path
 from shutil import which
 
@@ -191,7 +192,7 @@ class MediaListenerTests(TestCase):
             raise SkipTest("no qemu-img here")
         host, port = self.service.address
         url = f"http://{host}:{port}/rocky-9/rocky-9.iso"
-        out, err, code = await getProcessOutputAndValue(program, ["info", url])
+        out, err, code = await getProcessOutputAndValue(program, ["info", url], os.environ)
         if b"Unknown protocol" in err or b"not found" in err:
             raise SkipTest("qemu-img has no HTTP driver here")
         self.assertEqual((code, err), (0, b""))
