@@ -62,8 +62,12 @@ class CandidatesTests(SynchronousTestCase):
 
     def test_bad_ids(self) -> None:
         """Names that could not stand in a URL or in a script."""
-        for name in ("my disk.iso", "ä.iso", "a%2f.iso", "x" * 129 + ".iso", "a\n.iso"):
+        for name in ("my disk.iso", "ä.iso", "a%2f.iso", "x" * 129 + ".iso"):
             self.assertEqual(listed(name), ([], [name]))
+
+    def test_names_that_are_no_text(self) -> None:
+        """They are told in a form that any terminal and any JSON can hold."""
+        self.assertEqual(listed("a\n.iso", "b\udcff.iso"), ([], ["a\\n.iso", "b\\udcff.iso"]))
 
     def test_one_id_twice(self) -> None:
         """The first by name counts, the other is reported."""

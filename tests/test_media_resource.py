@@ -122,6 +122,13 @@ class MediaTreeTests(SynchronousTestCase):
         self.workers.work_left = 0
         self.assertEqual(self.file("/rocky-9/file/images/install.img").content.size, 5004)
 
+    def test_names_in_the_log(self) -> None:
+        """An image's names do not write lines of their own there."""
+        isos.plant(self.root / "netboot", {"a\nb": b"x"})
+        about = self.file("/netboot/file/a%0Ab").about
+        assert isinstance(about, Served)
+        self.assertEqual(about.path, "file/a\\nb")
+
     def test_what_is_not_there(self) -> None:
         """404 with a bare sentence, the reason for the log alone."""
         for target, reason in (
@@ -278,6 +285,6 @@ class EventsTests(SynchronousTestCase):
         self.assertEqual((event["method"], event["target"], event["status"]), ("-", "-", 400))
 
     def test_long_targets(self) -> None:
-        """What a stranger writes is cut before it is logged."""
-        [event] = self.told(done("/" + "x" * 8000, 404))
-        self.assertEqual(len(str(event["target"])), 256)
+        """What a stranger writes is cut before it is logged, also where it is in the reason."""
+        [event] = self.told(done("/" + "x" * 8000, 404, reason="x" * 8000))
+        self.assertEqual((len(str(event["target"])), len(str(event["reason"]))), (256, 512))

@@ -13,6 +13,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from ..values import Content, Problem
+from .files import shown
 
 #: First segments of the media listener that are no image.
 RESERVED = frozenset(("boot", "ipxe", "netboot.xyz", "health", "media"))
@@ -174,7 +175,7 @@ def candidates(items: Iterable[Item]) -> tuple[tuple[Candidate, ...], tuple[Prob
         name = item.name[: len(item.name) - len(suffix)]
         known = images if suffix in SUFFIXES else sidecars if suffix else folders
         if trouble := _trouble(name, known):
-            problems.append(Problem(item.name, trouble))
+            problems.append(Problem(shown(item.name), trouble))
         else:
             known[name] = item.name
     ids = sorted({*images, *folders})

@@ -67,6 +67,16 @@ def text(files: Files, path: str) -> str:
         return ""
 
 
+def shown(name: str) -> str:
+    """:returns: a name for terminals and logs: what is not printable is escaped."""
+    if name.isprintable():
+        return name
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
+        for each in name
+    )
+
+
 def first_line(words: str) -> str:
     """:returns: the first line, blanks trimmed, printable and not long: it ends up in tables."""
     line = words.lstrip("\ufeff").partition("\n")[0]

@@ -13,11 +13,13 @@ from ..web.reply import FileReply, Finished, Reply
 from ..web.request import Request
 from ..web.routing import Answer, Routes
 from .catalogue import Catalogue, Medium, Part
+from .files import shown
 from .listing import as_json, as_text
 from .store import MediaStore
 from .tally import Served, Tally
 
 MAX_SHOWN = 256
+MAX_REASON = 512
 
 _RANGE = re.compile(r"bytes=(?:[0-9]+-[0-9]*|-[0-9]+)(?:,.*)?", re.ASCII)
 
@@ -49,8 +51,8 @@ class MediaTree:
         catalogue = await self._store.catalogue()
         if "application/json" in (request.header("accept") or ""):
             body = json.dumps(as_json(catalogue), ensure_ascii=False, indent=1) + "\n"
-            return Reply(body.encode("utf-8", "surrogateescape"), "application/json")
-        return Reply(as_text(catalogue).encode("utf-8", "replace"))
+            return Reply(body.encode("utf-8"), "application/json")
+        return Reply(as_text(catalogue).encode("utf-8"))
 
     @routes.get("/<id>/iso")
     def iso(self, request: Request, name: str) -> Answer | Awaitable[Answer]:
@@ -129,7 +131,7 @@ class MediaTree:
         if self._refused.get(done.peer) == (target, done.status):
             return
         self._refused[done.peer] = target, done.status
-        reason = done.reason
+        reason = done.reason[:MAX_REASON]
         if done.status == 416 and done.request is not None:
             asked = done.request.header("range") or ""
             reason = f"range {asked[:MAX_SHOWN]!r} of {done.size} bytes"
@@ -167,7 +169,7 @@ def _part(request: Request, medium: Medium, part: Part, path: str) -> FileReply:
 
 
 def _reply(request: Request, medium: Medium, content: Content, part: Part, path: str) -> FileReply:
-    return FileReply(content, about=Served(medium.id, part, path[:MAX_SHOWN], _mac(request)))
+    return FileReply(content, about=Served(medium.id, part, shown(path[:MAX_SHOWN]), _mac(request)))
 
 
 def _mac(request: Request) -> MAC | None:
