@@ -10,10 +10,8 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import HostnameEndpoint, connectProtocol
 from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
-from twisted.internet.protocol import Protocol
 from twisted.internet.utils import getProcessOutputAndValue
 from twisted.logger import capturedLogs
-from twisted.python.failure import Failure
 from twisted.trial.unittest import SkipTest, TestCase
 
 from rescriptum.media.disk.store import write_sidecar
@@ -26,25 +24,7 @@ from rescriptum.web.service import WebService
 from rescriptum.web.site import Limits, Site
 
 from .. import isos
-
-
-class Exchange(Protocol):
-    """Says something, and hears everything until the other side closes."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._heard = bytearray()
-        self.ended: Deferred[bytes] = Deferred()
-
-    def connectionMade(self) -> None:
-        assert self.transport is not None
-        self.transport.write(self._data)
-
-    def dataReceived(self, data: bytes) -> None:
-        self._heard += data
-
-    def connectionLost(self, reason: Failure = Failure(Exception())) -> None:  # noqa: B008
-        self.ended.callback(bytes(self._heard))
+from .test_answers import Exchange
 
 
 class Reply:
