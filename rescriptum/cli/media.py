@@ -25,8 +25,8 @@ from ..media.catalogue import SIDECAR, Catalogue, Medium
 from ..media.disk.store import digest_of, read_catalogue, write_sidecar
 from ..media.families.table import family, stanza
 from ..media.listing import as_json, as_text, size_text
-from ..net.addresses import bracketed, derived_host
-from ..values import Content, Listen
+from ..roles import scripts
+from ..values import Content
 from .options import Command, Group
 
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
@@ -201,7 +201,7 @@ class IpxeOptions(_Named):
                 f"{entry.id} cannot be started by a kernel and an initrd: {why}. The menu offers"
                 " it as a CD (sanboot); a USB stick works too"
             )
-        media, answers = _url(config, config.media.listen), _url(config, config.answers.listen)
+        media, answers = scripts.media_url(config), scripts.answers_url(config)
         out.write(stanza_script(stanza(entry, media, answers, not self["interactive"])))
         where = config.answers.directory / "MAC" / "boot.ipxe"
         err.write(f"# goes to {where}, for each machine's MAC\n")
@@ -277,10 +277,6 @@ def _directory(config: Config) -> Path:
     if config.media.directory is None:
         raise Refused("there is no media directory; set RESCRIPTUM_MEDIA_DIR")
     return config.media.directory
-
-
-def _url(config: Config, listen: Listen) -> str:
-    return f"http://{bracketed(config.public_host or derived_host())}:{listen.port}"
 
 
 def _print_json(out: TextIO, what: object) -> None:
