@@ -66,6 +66,7 @@ class StanzaTests(SynchronousTestCase):
             stanza_script(DEBIAN),
             "#!ipxe\n"
             "# Debian 12\n"
+            "imgfree ||\n"
             "kernel http://192.0.2.10:8001/debian-12/kernel initrd=initrd auto=true "
             "url=http://192.0.2.10:8000/debian/${netX/mac}/preseed.cfg\n"
             "initrd --name initrd http://192.0.2.10:8001/debian-12/initrd\n"

@@ -102,7 +102,8 @@ def script(lines: Iterable[str]) -> str:
 def stanza_script(stanza: Stanza) -> str:
     """:returns: a script that boots one image and nothing else: an ``.ipxe`` document."""
     comments = (f"# {prose(each)}" for each in stanza.comments)
-    return script([*comments, *stanza.lines(), "boot"])
+    # What an earlier try loaded would be booted along.
+    return script([*comments, "imgfree ||", *stanza.lines(), "boot"])
 
 
 def autoexec(media_url: str, media_port: int) -> str:

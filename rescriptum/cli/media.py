@@ -60,18 +60,16 @@ class _Named(Command):
     A command about one thing.
 
     :cvar wanted: what is said when none is named.
-    :ivar named: the one word beside the options, which may stand before it and after it.
+    :ivar named: the one word beside the options, wherever it stands.
     """
 
     wanted: ClassVar[str]
     named = ""
 
     def parseArgs(self, *words: str) -> None:
-        if words and self.named:
-            raise UsageError(f"one at a time: {self.named} or {words[0]}?")
-        self.named, rest = (words[0], words[1:]) if words else (self.named, ())
-        if rest:
-            self.parseOptions(list(rest))
+        if len(words) > 1:
+            raise UsageError(f"one at a time: {words[0]} or {words[1]}?")
+        self.named = words[0] if words else ""
 
     def postOptions(self) -> None:
         if not self.named:

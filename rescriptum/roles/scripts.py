@@ -1,5 +1,6 @@
 """What the generated scripts of one configuration say: the server serves it, commands print it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from .. import __version__
@@ -50,10 +51,11 @@ def bootstrap(config: Config) -> str:
 def choices(config: Config, catalogue: Catalogue) -> Sequence[Choice]:
     """:returns: what the menu offers, by name: what can be installed by hand, and discs."""
     media, answers = media_url(config), answers_url(config)
+    titles = Counter(medium.title for medium in catalogue.entries)
     return [
         Choice(
             medium.id,
-            medium.title,
+            medium.title if titles[medium.title] == 1 else medium.id,
             medium.architecture,
             stanza(medium, media, answers, unattended=False) if medium.bootable else None,
         )
