@@ -173,7 +173,7 @@ class MediaCommandsTests(SynchronousTestCase):
         """A document for the answer set alone on standard output."""
         code, out = self.run_command(IpxeOptions(), "rocky-9")
         self.assertEqual(code, 0)
-        self.assertEqual(out.splitlines()[0::4], ["#!ipxe", "boot"])
+        self.assertEqual(out.splitlines()[0::5], ["#!ipxe", "boot"])
         self.assertIn("http://192.0.2.1:8001/rocky-9/kernel initrd=initrd inst.repo=", out)
         self.assertIn("inst.ks=http://192.0.2.1:8000/rhel/${netX/mac}/ks.cfg", out)
         self.assertIn("kickstart", self.err.getvalue())
