@@ -18,9 +18,9 @@ from zope.interface import implementer
 #: Seconds after which the rest of the reactor gets its turn.
 SLICE = 0.002
 #: Empty polls, a few microseconds in all, before the reactor gets to sleep: what makes lockstep
-#: fast where the client is near. Where that many wake-ups in a row gained nothing the client is
-#: far; from then on only one wake-up in as many tries again.
-SPINS, PATIENCE = 20, 64
+#: fast where the next datagram is near. It is near when of the last wake-ups, so many, one came
+#: within so many seconds of the last datagram; on a network it is not, and polling is in vain.
+SPINS, WAKEUPS, NEAR = 20, 64, 40e-6
 
 Ready = Callable[[], None]
 
@@ -50,7 +50,10 @@ class Nest:
         self._epoll: select.epoll | None = None
         self._ready: dict[int, Ready] = {}
         self._broken: dict[int, Ready] = {}
-        self._gain = PATIENCE
+        self._near = True
+        self._wakeups = 0
+        self._shortest = NEAR
+        self._last = 0.0
 
     def watch(self, fd: int, ready: Ready, broken: Ready) -> None:
         if self._epoll is None:
@@ -80,8 +83,13 @@ class Nest:
         """Nothing is connected: the reactor says this of all its readers when it ends."""
 
     def doRead(self) -> None:
-        spins = SPINS if self._gain > 0 or self._gain % PATIENCE == 0 else 0
-        self._gain = PATIENCE if self._turn(spins) else self._gain - 1
+        self._shortest = min(self._shortest, self._monotonic() - self._last)
+        if self._turn(SPINS if self._near else 0):
+            self._shortest = 0.0
+        self._wakeups += 1
+        if self._wakeups == WAKEUPS:
+            self._near = self._shortest < NEAR
+            self._wakeups, self._shortest = 0, NEAR
 
     def flush(self) -> None:
         self._turn(0)
@@ -105,7 +113,8 @@ class Nest:
                     except Exception:  # noqa: BLE001 - one socket's fault stays its own
                         self._log.failure("Reading a datagram")
                         self._give_up(fd)
-                if self._monotonic() > deadline:
+                self._last = self._monotonic()
+                if self._last > deadline:
                     break
             elif left:
                 left -= 1

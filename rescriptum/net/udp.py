@@ -160,12 +160,12 @@ class UDPChannel:
 
     __slots__ = ("_readiness", "_socket", "mtu", "recv", "send")
 
-    def __init__(self, sock: socket.socket, watcher: Readiness) -> None:
+    def __init__(self, sock: socket.socket, version: int, watcher: Readiness) -> None:
         self._socket = sock
         self._readiness = watcher
         self.recv: Callable[[int], bytes] = sock.recv
         self.send: Callable[[Buffer], int] = sock.send
-        self.mtu = _mtu(sock)
+        self.mtu = _mtu(sock, version)
 
     def watch(self, ready: Ready, broken: Ready) -> None:
         """:param ready: called while there is something to receive."""
@@ -188,10 +188,10 @@ class UDPChannel:
             self._socket.close()
 
 
-def _mtu(sock: socket.socket) -> int:
+def _mtu(sock: socket.socket, version: int) -> int:
     if not LINUX:
         return ETHERNET_MTU
-    if sock.family == socket.AF_INET6:
+    if version == 6:
         return sock.getsockopt(socket.IPPROTO_IPV6, IPV6_MTU)
     return sock.getsockopt(socket.IPPROTO_IP, IP_MTU)
 
@@ -237,7 +237,7 @@ class UDP:
             with suppress(BlockingIOError):
                 for _ in range(BATCH):  # what strangers sent before it was connected
                     sock.recv(1)
-            return UDPChannel(sock, self._readiness)
+            return UDPChannel(sock, arrival.version, self._readiness)
         except OSError as e:
             sock.close()
             raise Unavailable(f"no socket: {e.strerror}") from e

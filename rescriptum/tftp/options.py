@@ -7,7 +7,7 @@ too large is granted smaller (W114). Nothing is ever added or enlarged (W103, W1
 
 from collections.abc import Callable
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from .wire import DEFAULT_BLKSIZE, MIN_BLKSIZE, OptionAcknowledgement, Options, digits, printable
 
@@ -56,39 +56,35 @@ class Negotiated:
 
 @frozen
 class _Offer:
+    """
+    What can be given.
+
+    :ivar blksize: bytes of a block at most, the path considered.
+    """
+
     size: int
-    caps: Caps
+    blksize: int
+    windowsize: int
 
 
-_Grant = Callable[[Negotiated, int, _Offer], tuple[Negotiated, int] | None]
+def _blksize(asked: int, offer: _Offer) -> int | None:
+    return min(asked, offer.blksize) if asked >= MIN_BLKSIZE else None
 
 
-def _blksize(so_far: Negotiated, asked: int, offer: _Offer) -> tuple[Negotiated, int] | None:
-    if asked < MIN_BLKSIZE:
-        return None
-    given = min(asked, offer.caps.blksize)
-    return evolve(so_far, blksize=given), given
+def _tsize(_asked: int, offer: _Offer) -> int | None:
+    return offer.size  # exact: PXELINUX and UEFI allocate by it (W107)
 
 
-def _tsize(so_far: Negotiated, _asked: int, offer: _Offer) -> tuple[Negotiated, int] | None:
-    return so_far, offer.size  # exact: PXELINUX and UEFI allocate by it (W107)
+def _timeout(asked: int, _offer: _Offer) -> int | None:
+    return asked if 1 <= asked <= 255 else None  # another value ends it for edk2 (W109)
 
 
-def _timeout(so_far: Negotiated, asked: int, _offer: _Offer) -> tuple[Negotiated, int] | None:
-    if not 1 <= asked <= 255:
-        return None
-    return evolve(so_far, timeout=asked), asked  # another value ends it for edk2 (W109)
+def _windowsize(asked: int, offer: _Offer) -> int | None:
+    return min(asked, offer.windowsize) if asked else None
 
 
-def _windowsize(so_far: Negotiated, asked: int, offer: _Offer) -> tuple[Negotiated, int] | None:
-    if asked < 1:
-        return None
-    given = min(asked, offer.caps.windowsize)
-    return evolve(so_far, windowsize=given), given
-
-
-#: Every option that is understood, and how many digits its value may have.
-OPTIONS: dict[bytes, tuple[int, _Grant]] = {
+#: Every option that is understood: how many digits its value may have, and what is given for it.
+OPTIONS: dict[bytes, tuple[int, Callable[[int, _Offer], int | None]]] = {
     b"blksize": (5, _blksize),
     b"tsize": (20, _tsize),
     b"timeout": (3, _timeout),
@@ -103,24 +99,26 @@ def negotiate(options: Options, size: int, caps: Caps, mtu: int, version: int) -
     :param version: of IP, 4 or 6.
     """
     fitting = max(MIN_BLKSIZE, min(caps.blksize, mtu - OVERHEAD[version]))
-    offer = _Offer(size, evolve(caps, blksize=fitting))
-    so_far = Negotiated()
+    offer = _Offer(size, fitting, caps.windowsize)
     granted: dict[bytes, int] = {}
     for name, value in options:
         if name not in OPTIONS or name in granted:
             continue
         longest, grant = OPTIONS[name]
         asked = digits(value, longest)
-        if asked is None:
-            continue
-        answer = grant(so_far, asked, offer)
-        if answer is not None:
-            so_far, granted[name] = answer
+        given = None if asked is None else grant(asked, offer)
+        if given is not None:
+            granted[name] = given
+    blksize = granted.get(b"blksize", DEFAULT_BLKSIZE)
     if b"windowsize" in granted:  # last: it depends on the block size, wherever that stood
-        most = max(1, caps.window_bytes // (so_far.blksize + 4))
-        granted[b"windowsize"] = min(so_far.windowsize, most)
-        so_far = evolve(so_far, windowsize=granted[b"windowsize"])
-    return evolve(so_far, granted=tuple((name, b"%d" % value) for name, value in granted.items()))
+        most = max(1, caps.window_bytes // (blksize + 4))
+        granted[b"windowsize"] = min(granted[b"windowsize"], most)
+    return Negotiated(
+        blksize,
+        granted.get(b"windowsize", 1),
+        granted.get(b"timeout"),
+        tuple((name, b"%d" % value) for name, value in granted.items()),
+    )
 
 
 def described(options: Options) -> str:

@@ -42,16 +42,17 @@ class Packets:
     All of a file, for any number of clients of one block size.
 
     :ivar stride: bytes from one datagram to the next.
+    :ivar datagrams: all of them, one behind the other.
     """
 
     def __init__(self, data: bytes, blksize: int) -> None:
         self.blocks = blocks_of(len(data), blksize)
         self.stride = blksize + _HEADER.size
-        self._datagrams = memoryview(interleave(data, 1, self.blocks, blksize))
+        self.datagrams = memoryview(interleave(data, 1, self.blocks, blksize))
 
     def window(self, first: int, count: int) -> memoryview:
         """:returns: ``count`` datagrams from block ``first`` on, one behind the other."""
-        return self._datagrams[(first - 1) * self.stride : (first - 1 + count) * self.stride]
+        return self.datagrams[(first - 1) * self.stride : (first - 1 + count) * self.stride]
 
     @cached_property
     def lockstep(self) -> tuple[list[memoryview], list[bytes | None]]:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from ipaddress import ip_address
 from typing import Protocol
 
 from attrs import define, frozen
@@ -20,6 +19,7 @@ from ..values import Content, Generated, Listen
 from .endings import ended
 from .offload import Offload
 from .options import Caps, described, negotiate
+from .packets import Source
 from .refusals import Busy, RefusalLog, refusal
 from .sending import Channel, Sending
 from .store import PacketStore
@@ -260,6 +260,10 @@ class TFTPServer:
             peer=running.peer, loader=running.loader, options=described(request.options)
         )
         record(self._log, asked)
+        source = self._store.held(found, terms.blksize)
+        if source is not None:
+            self._begin(running, arrival, channel, source)
+            return
         running.opening = Deferred.fromCoroutine(self._open(running, arrival, channel, found))
         running.opening.addErrback(self._not_opened, running)
 
@@ -274,7 +278,10 @@ class TFTPServer:
             if not isinstance(e, RescriptumError):
                 raise
             self._refuse(arrival, e.code, str(e), running.request)
-            return
+        else:
+            self._begin(running, arrival, channel, source)
+
+    def _begin(self, running: _Running, arrival: Arrival, channel: Channel, source: Source) -> None:
         running.sending = Sending(
             channel,
             running.transfer,
@@ -363,7 +370,7 @@ class TFTPServer:
 
 
 def _answerable(host: str) -> bool:
-    """Whether ``host`` can be one machine's address."""
-    address = ip_address(host)
-    broadcast = address.version == 4 and host == "255.255.255.255"
-    return not (address.is_multicast or address.is_unspecified or broadcast)
+    """Whether ``host``, as a socket wrote it, can be one machine's address."""
+    if ":" in host:
+        return not host.startswith("ff") and host != "::"
+    return 0 < int(host.partition(".")[0]) < 224

@@ -6,6 +6,7 @@ asks for the next window. That is compared and answered here, and the transfer i
 is not that acknowledgement takes the slow path; both send the same datagrams.
 """
 
+import struct
 from collections.abc import Callable
 from typing import Protocol
 
@@ -20,6 +21,7 @@ from .wire import Acknowledgement, Error, ErrorCode, decode
 #: Bytes of an answer that are looked at: more would leave Python's allocator for small objects,
 #: and only the text of an error is longer.
 LOOK = 32
+_HEADER = struct.Struct("!HH")
 
 
 class Channel(Protocol):
@@ -101,14 +103,18 @@ class Sending:
         self._windowsize = transfer.terms.windowsize
         self._blocks = transfer.blocks
         self._stride = transfer.terms.blksize + 4
+        self._step = blocks_a_call(self._stride) * self._stride
         self._views: list[memoryview] = []
         self._asking: list[bytes | None] = []
-        if self._fast and self._windowsize == 1 and source.packets is not None:
-            self._views, self._asking = source.packets.lockstep
+        self._datagrams = memoryview(b"")
+        if self._fast and source.packets is not None:
+            self._datagrams = source.packets.datagrams
+            if self._windowsize == 1:
+                self._views, self._asking = source.packets.lockstep
 
     def begin(self) -> None:
         """Answer the request."""
-        ready = self._window if self._windowsize > 1 else self._lockstep()
+        ready = self._windows() if self._windowsize > 1 else self._lockstep()
         self._channel.watch(ready, self._broken)
         self._perform(self.transfer.begin(self._monotonic()))
 
@@ -158,24 +164,38 @@ class Sending:
 
         return ready
 
-    def _window(self) -> None:
-        try:
-            datagram = self._recv(LOOK)
-        except OSError as e:
-            self._failed(e)
-            return
-        if datagram != self._expected:
-            self._slow(datagram)
-            return
-        first = self._acked = self._sent
-        count = min(self._windowsize, self._blocks - first)
-        self._sent = first + count
-        self._expect()
-        self._put_blocks(first + 1, count)
+    def _windows(self) -> Callable[[], None]:
+        """:returns: what answers a datagram where windows are larger: the same, one call each."""
+        recv, send, blocks, windowsize = self._recv, self._send, self._blocks, self._windowsize
+        stride, datagrams = self._stride, self._datagrams
+        one_call = windowsize * stride <= self._step
 
-    def _expect(self) -> None:
-        asks = self._sent < self._blocks
-        self._expected = Acknowledgement(self._sent & 0xFFFF).encode() if asks else None
+        def ready() -> None:
+            try:
+                datagram = recv(LOOK)
+            except OSError as e:
+                self._failed(e)
+                return
+            if datagram != self._expected:
+                self._slow(datagram)
+                return
+            first = self._acked = self._sent
+            sent = first + windowsize
+            if sent < blocks:
+                self._expected = _HEADER.pack(Acknowledgement.opcode, sent & 0xFFFF)
+            else:
+                sent, self._expected = blocks, None
+            self._sent = sent
+            window = datagrams[first * stride : sent * stride]
+            if one_call and self._segmented:
+                try:
+                    send(window)
+                except OSError as e:
+                    self._unsent(window, e)
+            else:
+                self._put_window(window)
+
+        return ready
 
     def _slow(self, datagram: bytes) -> None:
         self._catch_up()
@@ -205,60 +225,55 @@ class Sending:
             return
         self._acked, self._sent = self.transfer.acked, self.transfer.sent
         self._expected = None
-        if self._fast and self.transfer.straight:
-            self._expect()
+        if self._fast and self.transfer.straight and self._sent < self._blocks:
+            self._expected = Acknowledgement(self._sent & 0xFFFF).encode()
 
     def _put_blocks(self, first: int, count: int) -> None:
         try:
-            datagrams = memoryview(self._source.window(first, count))
+            window = memoryview(self._source.window(first, count))
         except Unavailable as e:
             self.abort(str(e))
             return
-        if count > 1 and self._segments() and self._put_segments(datagrams):
-            return
-        for at in range(0, len(datagrams), self._stride):
-            if not self._put(datagrams[at : at + self._stride]):
+        if count > 1 and self._segmented is None:
+            self._try_segments()
+        self._put_window(window)
+
+    def _try_segments(self) -> None:
+        """Have the kernel cut windows; the option is set once a socket."""
+        self._segmented = self._offload.fits(self._interface, self._stride)
+        if self._segmented:
+            try:
+                self._channel.segment(self._stride)
+            except OSError as e:
+                self._unsegmented(e)
+
+    def _put_window(self, window: memoryview) -> None:
+        step = self._step if self._segmented else self._stride
+        for at in range(0, len(window), step):
+            try:
+                self._send(window[at : at + step])
+            except OSError as e:
+                self._unsent(window[at:], e)
                 return
 
-    def _segments(self) -> bool:
-        """Whether the kernel cuts what is sent; the option is set once a socket."""
-        if self._segmented is None:
-            self._segmented = self._offload.fits(self._interface, self._stride)
-            if self._segmented:
-                try:
-                    self._channel.segment(self._stride)
-                except OSError as e:
-                    self._unsegmented(e)
-        return self._segmented
-
-    def _put_segments(self, datagrams: memoryview) -> bool:
-        """:returns: whether that was all there was to do."""
-        step = blocks_a_call(self._stride) * self._stride
-        for at in range(0, len(datagrams), step):
-            try:
-                self._send(datagrams[at : at + step])
-            except OSError as e:
-                if e.errno not in CANNOT:
-                    self._failed(e)
-                    return True
-                # While the option is set not even one block may be too large for the path.
-                self._channel.segment(0)
-                self._unsegmented(e)
-                return False
-        return True
+    def _unsent(self, window: memoryview, why: OSError) -> None:
+        if not self._segmented or why.errno not in CANNOT:
+            self._failed(why)
+            return
+        # While the option is set not even one block may be too large for the path.
+        self._channel.segment(0)
+        self._unsegmented(why)
+        self._put_window(window)
 
     def _unsegmented(self, why: OSError) -> None:
         self._segmented = False
         self._offload.failed(self._interface, self._stride, why)
 
-    def _put(self, datagram: bytes | memoryview) -> bool:
-        """:returns: whether it makes sense to go on."""
+    def _put(self, datagram: bytes) -> None:
         try:
             self._send(datagram)
         except OSError as e:
             self._failed(e)
-            return False
-        return True
 
     def _failed(self, why: OSError) -> None:
         if isinstance(why, ConnectionRefusedError):

@@ -67,18 +67,28 @@ class PacketStore:
         self._cache: Cache[Packets] = Cache(limit)
         self._waiting: dict[Hashable, list[Deferred[None]]] = {}
 
+    def held(self, found: Content | Generated, blksize: int) -> Source | None:
+        """:returns: what needs no reading; None for the rest."""
+        if isinstance(found, Generated):
+            return _made(found, blksize)
+        key = _key(found, blksize)
+        packets = self._cache.take(key)
+        if packets is None:
+            return None
+        return PacketSource(packets, lambda: self._cache.give_back(key))
+
     async def open(self, found: Content | Generated, blksize: int) -> Source:
         """
         :raises NotFound: when the file cannot be read.
         :raises Unavailable: when it was replaced since it was found, or too much is being read.
         """
         if isinstance(found, Generated):
-            return PacketSource(Packets(found.data, blksize), _nothing)
-        key = (found.path, found.version, found.extents, blksize)
+            return _made(found, blksize)
+        key = _key(found, blksize)
         while True:
-            packets = self._cache.take(key)
-            if packets is not None:
-                return PacketSource(packets, lambda: self._cache.give_back(key))
+            held = self.held(found, blksize)
+            if held is not None:
+                return held
             if key not in self._waiting:
                 break
             waiting: Deferred[None] = Deferred()
@@ -100,6 +110,14 @@ class PacketStore:
             for each in self._waiting.pop(key):
                 each.callback(None)
         return PacketSource(packets, lambda: self._cache.give_back(key))
+
+
+def _made(found: Generated, blksize: int) -> Source:
+    return PacketSource(Packets(found.data, blksize), _nothing)
+
+
+def _key(found: Content, blksize: int) -> Hashable:
+    return found.version, found.extents, blksize
 
 
 def _nothing() -> None:

@@ -203,9 +203,9 @@ def digits(text: bytes, longest: int = 5) -> int | None:
 
 def printable(text: bytes, longest: int = 128) -> str:
     """What a stranger wrote, fit for a log line: ASCII without control characters, bounded."""
-    shown = "".join(
-        chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in text[:longest]
-    )
+    shown = text[:longest].decode("ascii", "backslashreplace")
+    if not shown.isprintable():
+        shown = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in shown)
     return shown + "…" * (len(text) > longest)
 
 

@@ -1,0 +1,1 @@
+"""Our hot paths beside their peers, measured in the same run; see ``docs/tftp.md`` and others."""
