@@ -274,8 +274,9 @@ class HTTPConnection(Protocol):
         self._conclude(exchange, outcome, reason)
 
     def _conclude(self, exchange: Exchange, outcome: Outcome, reason: str) -> None:
-        self._free_slot(exchange)
-        if exchange.transfer is not None:
+        if exchange.slot:
+            self._free_slot(exchange)
+        if exchange.transfer is not None and outcome is not Outcome.SENT:
             exchange.transfer.stop()
         if exchange.application is not None:
             unsent = self._wire.unsent() if outcome is not Outcome.SENT else 0

@@ -1,6 +1,7 @@
 """The head of an HTTP/1 request: RFC 9112, and nothing that it leaves to interpretation."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from attrs import frozen
@@ -11,6 +12,7 @@ from ..errors import MalformedRequest
 MAX_HEAD: Final = 16 * 1024
 MAX_TARGET: Final = 8 * 1024
 MAX_HEADERS: Final = 100
+SHORT: Final = 512
 CHUNKED: Final = -1
 END: Final = b"\r\n\r\n"
 
@@ -110,6 +112,16 @@ def parse(data: bytes) -> Head:
     if len(framing) == 1 and framing[0][0] == "host" and not old:  # the everyday request
         return Head(method.decode("ascii"), target, tuple(headers))
     return _framed(method.decode("ascii"), target, tuple(headers), framing, old)
+
+
+@lru_cache(256)
+def parse_again(data: bytes) -> Head:
+    """
+    :func:`parse` for heads that come again and again: those of a whole rack are the same.
+
+    :param data: no longer than :data:`SHORT`: what is remembered is bounded.
+    """
+    return parse(data)
 
 
 def _framed(

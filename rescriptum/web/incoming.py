@@ -1,37 +1,34 @@
 """Requests of one connection, out of whatever pieces their bytes arrive in."""
 
 from .body import Body
-from .head import END, Head, check_beginning, parse
+from .head import END, SHORT, Head, check_beginning, parse, parse_again
 
 
 class Incoming:
     """
     Sans-IO: :meth:`feed` it, ask :meth:`next`.
 
-    :ivar head: of the request whose body is being received.
+    :ivar held: bytes that are not yet part of a head or body.
+    :ivar head: of the request whose ``body`` is being received.
     """
 
     def __init__(self, body_bytes: int) -> None:
         """:param body_bytes: that a request may carry."""
         self._most = body_bytes
-        self._held = b""
+        self.held = b""
         self._scanned = 0
-        self._body: Body | None = None
+        self.body: Body | None = None
         self.head: Head | None = None
-
-    def __len__(self) -> int:
-        """Bytes that are held and not yet part of a body."""
-        return len(self._held)
 
     @property
     def begun(self) -> bool:
         """Whether some of a request is here."""
-        return bool(self._held) or self._body is not None
+        return bool(self.held) or self.body is not None
 
     @property
     def body_held(self) -> int:
         """Bytes of the body that is being received."""
-        return len(self._body.data) if self._body is not None else 0
+        return len(self.body.data) if self.body is not None else 0
 
     @property
     def expects(self) -> bool:
@@ -39,34 +36,34 @@ class Incoming:
         return self.head is not None and self.head.expects and not self.body_held
 
     def feed(self, data: bytes) -> None:
-        self._held = self._held + data if self._held else data
+        self.held = self.held + data if self.held else data
 
     def next(self) -> tuple[Head, bytes] | None:
         """
         :returns: the next request that is here whole, with its body.
         :raises Unreadable: where there can be none: nothing that follows can be made sense of.
         """
-        if self._body is None:
+        if self.body is None:
             head = self._next_head()
             if head is None:
                 return None
             if not head.length:
                 return head, b""
             self.head = head
-            self._body = Body(head.length, self._most)
-        body, held = self._body, self._held
-        self._held = b""
+            self.body = Body(head.length, self._most)
+        body, held = self.body, self.held
+        self.held = b""
         body.feed(held)
         if not body.complete or self.head is None:
             return None
-        head, self.head, self._body = self.head, None, None
-        self._held = body.rest
+        head, self.head, self.body = self.head, None, None
+        self.held = body.rest
         return head, bytes(body.data)
 
     def _next_head(self) -> Head | None:
-        held = self._held
+        held = self.held
         if held[:1] in (b"\r", b"\n"):  # between requests: RFC 9112 section 2.2
-            held = self._held = held.lstrip(b"\r\n")
+            held = self.held = held.lstrip(b"\r\n")
         if not held:
             return None
         end = held.find(END, self._scanned)
@@ -76,11 +73,13 @@ class Incoming:
             return None
         self._scanned = 0
         end += len(END)
-        head = parse(held[:end] if end != len(held) else held)
-        self._held = held[end:]
-        return head
+        if end == len(held):
+            self.held = b""
+        else:
+            held, self.held = held[:end], held[end:]
+        return parse_again(held) if end <= SHORT else parse(held)
 
     def drop(self) -> None:
         """Forget what is here."""
-        self._held = b""
-        self._body = self.head = None
+        self.held = b""
+        self.body = self.head = None

@@ -58,13 +58,15 @@ class Intake:
     def received(self, data: bytes) -> None:
         incoming = self._incoming
         if not self.busy:
-            if not incoming.begun:
+            if not incoming.held and incoming.body is None:
                 self._patience.begins()
-            incoming.feed(data)
+                incoming.held = data
+            else:
+                incoming.feed(data)
             self._advance()
             return
         incoming.feed(data)
-        if len(incoming) > HELD and not self._paused:
+        if len(incoming.held) > HELD and not self._paused:
             self._paused = True
             self._wire.pause_reading()
 
@@ -93,8 +95,9 @@ class Intake:
             return
         self._running = True
         try:
+            incoming = self._incoming
             for _ in range(BATCH):
-                if not self._read() or self.busy or not self._incoming.begun:
+                if not self._read() or self.busy or not incoming.held:
                     return
             self._site.clock.callLater(0, self._advance)
         except Unreadable as e:

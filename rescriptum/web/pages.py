@@ -6,6 +6,7 @@ import os
 #: How much is asked of the disk ahead of a transfer.
 AHEAD = 32 << 20
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
+_SHORT = 128 * 1024
 _one = bytearray(1)
 _UNKNOWN = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
@@ -14,14 +15,15 @@ def resident(fd: int, offset: int, length: int) -> bool:
     """
     Whether sending ``length`` bytes from ``offset`` would not wait for the disk.
 
-    The last, the middle and the first byte are looked at. Where the file system cannot say, the
-    answer is yes: then sendfile(2) may wait, as it does in every other server.
+    The last, the middle and the first byte are looked at; of a short range the last. Where the
+    file system cannot say, the answer is yes: then sendfile(2) may wait, as it does in every
+    other server.
     """
     if not _NOWAIT:
         return True
     positions = (offset + length - 1, offset + length // 2, offset)
     try:
-        for position in positions if length > 65536 else positions[::2]:
+        for position in positions if length > _SHORT else positions[:1]:
             os.preadv(fd, [_one], position, _NOWAIT)
     except BlockingIOError:
         return False

@@ -18,6 +18,9 @@ _R = TypeVar("_R", bound=Route)
 
 _log = Logger()
 
+#: Paths of this many segments and more are told apart by their rests alone.
+_LONGEST = 64
+
 #: THE table of statuses. An error whose own code is not here has its parent class's.
 STATUSES: Mapping[str, int] = {
     "error": 500,
@@ -57,13 +60,15 @@ class Pattern:
 
     @classmethod
     def parse(cls, text: str) -> "Pattern":
-        """:raises ValueError: for ``<name...>`` anywhere but at the end."""
+        """:raises ValueError: for ``<name...>`` anywhere but at the end, or 64 parts and more."""
         words = [word for word in text.split("/") if word]
         rest = bool(words) and words[-1].startswith("<") and words[-1].endswith("...>")
         if rest:
             words.pop()
         if any(word.endswith("...>") for word in words):
             raise ValueError(f"a rest before the end: {text!r}")
+        if len(words) >= _LONGEST:
+            raise ValueError(f"too many parts: {text!r}")
         return cls(tuple(None if word.startswith("<") else word for word in words), rest)
 
     @property
@@ -98,8 +103,10 @@ class Routes:
     def __init__(self) -> None:
         self._methods: dict[Pattern, dict[str, Route]] = {}
         self._ordered: list[tuple[Pattern, dict[str, Route]]] = []
-        #: Paths without captures: they come first of all, so they need no looking for.
+        # Paths without captures come first of all: they need no looking for. Of the others only
+        # those of the right number of segments are tried.
         self._literal: dict[tuple[str | None, ...], dict[str, Route]] = {}
+        self._by_length: dict[int, list[tuple[Pattern, dict[str, Route]]]] = {}
 
     def get(self, pattern: str) -> Callable[[_R], _R]:
         """The decorated function answers GET, and HEAD: the same without the body."""
@@ -120,6 +127,7 @@ class Routes:
             if not pattern.rest and None not in pattern.parts:
                 self._literal[pattern.parts] = table
             self._ordered = sorted(self._methods.items(), key=lambda item: item[0].rank)
+            self._by_length.clear()
             return function
 
         return add
@@ -135,7 +143,15 @@ class Routes:
         if route is not None:
             return route, ()
         allowed: frozenset[str] = frozenset()
-        for pattern, methods in self._ordered:
+        length = min(len(segments), _LONGEST)
+        candidates = self._by_length.get(length)
+        if candidates is None:
+            candidates = self._by_length[length] = [
+                (pattern, methods)
+                for pattern, methods in self._ordered
+                if len(pattern.parts) == length or (pattern.rest and len(pattern.parts) < length)
+            ]
+        for pattern, methods in candidates:
             captures = pattern.match(segments)
             if captures is not None:
                 route = methods.get(method)
