@@ -50,13 +50,13 @@ archives() {
 }
 
 apt=$directory/apt
-mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/debs"
+mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/debs" "$apt/empty"
 : >"$apt/status"
 {
     echo "Dir::State \"$apt\"; Dir::State::lists \"$apt/lists\"; Dir::State::status \"$apt/status\";"
     echo "Dir::Cache \"$apt/cache\"; Dir::Etc::sourcelist \"$apt/sources.list\";"
-    echo 'Dir::Etc::sourceparts "/dev/null"; Dir::Etc::preferences "/dev/null";'
-    echo 'Dir::Etc::preferencesparts "/dev/null"; Debug::NoLocking "true"; Acquire::Retries "3";'
+    echo "Dir::Etc::sourceparts \"$apt/empty\"; Dir::Etc::preferencesparts \"$apt/empty\";"
+    echo "Dir::Etc::preferences \"$apt/none\"; Debug::NoLocking \"true\"; Acquire::Retries \"3\";"
     echo 'Acquire::Languages "none"; APT::Sandbox::User ""; Acquire::http::Timeout "60";'
     echo "APT::Architecture \"$here\"; APT::Architectures {"
     for each in $architectures; do echo " \"$each\";"; done

@@ -53,7 +53,8 @@ class Machine:
         # romfile= (empty): EDK2's own PXE, else the card's ROM brings iPXE's driver. OVMF has no
         # driver for an e1000; SeaBIOS gets iPXE from the card.
         card = "virtio-net-pci,romfile=" if uefi else "e1000"
-        first = 2 if self.removable is not None else 1
+        # From a disc or a stick, the disk comes next; else the network comes first.
+        network, disk = (1, 2) if self.removable is None else (3, 2)
         argv = [
             "qemu-system-x86_64",
             *("-M", "q35" if uefi else "pc,graphics=off"),
@@ -64,7 +65,7 @@ class Machine:
             *("-uuid", UUID, "-device", "virtio-rng-pci"),
             *("-smbios", f"type=1,manufacturer=Lab Inc.,product=Box 1,serial={SERIAL}"),
             *("-netdev", f"tap,id=n0,ifname={tap},script=no,downscript=no"),
-            *("-device", f"{card},netdev=n0,mac={self.mac},bootindex={first}"),
+            *("-device", f"{card},netdev=n0,mac={self.mac},bootindex={network}"),
         ]
         if self.removable is not None:
             media = "cdrom" if self.disc else "disk"
@@ -77,7 +78,7 @@ class Machine:
         if self.disk is not None:
             argv += [
                 *("-drive", f"if=none,id=d0,format=raw,snapshot=on,file={self.disk}"),
-                *("-device", f"virtio-blk-pci,drive=d0,bootindex={first + 1}"),
+                *("-device", f"virtio-blk-pci,drive=d0,bootindex={disk}"),
             ]
         if uefi:
             variables = directory / "vars.fd"

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 PREFIX = "rescriptum-lab"
 SERVER, DHCP, CLIENT = "10.77.0.1", "10.77.0.2", "10.77.0.50"
@@ -108,6 +108,8 @@ class Network:
     :ivar directory: where logs and captures go.
     """
 
+    _open: ClassVar[list["Network"]] = []
+
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
@@ -115,7 +117,14 @@ class Network:
         self._namespaces: list[str] = []
         self._taps = 0
 
+    @classmethod
+    def close_all(cls) -> None:
+        """Close what this process has open."""
+        for each in tuple(cls._open):
+            each.close()
+
     def __enter__(self) -> Self:
+        self._open.append(self)
         try:
             self._namespace("br")
             self._ip("br", "link add br0 type bridge forward_delay 0 stp_state 0 mcast_snooping 0")
@@ -140,6 +149,8 @@ class Network:
             run("ip", "netns", "del", name, check=False)
         self._running.clear()
         self._namespaces.clear()
+        if self in self._open:
+            self._open.remove(self)
 
     @staticmethod
     def _full(name: str) -> str:
@@ -185,7 +196,7 @@ class Network:
             [
                 *("dnsmasq", "-k", "-C", "/dev/null", "--port=0", "--user=root", "--enable-ra"),
                 *("--interface=eth0", f"--dhcp-range={prefix},ra-only"),
-                "--dhcp-leasefile=/dev/null",
+                f"--dhcp-leasefile={self.directory / 'router6.leases'}",
             ],
         )
 

@@ -104,7 +104,8 @@ def dnsmasq(network: Network, snippet: str) -> Running:
         "dhcp",
         [
             *("dnsmasq", "-k", "-C", configuration, "--port=0", "--user=root", "--no-ping"),
-            *("--log-dhcp", "--log-facility=-", "--dhcp-leasefile=/dev/null"),
+            *("--log-dhcp", "--log-facility=-"),
+            f"--dhcp-leasefile={network.directory / 'dnsmasq.leases'}",
         ],
     )
     running.wait_for("DHCP, IP range", 10)

@@ -1,4 +1,4 @@
-"""``ipxe.iso`` and ``ipxe.usb``, for machines whose firmware or DHCP server cannot be made to."""
+"""``ipxe.iso`` and ``ipxe.usb``, for machines whose firmware cannot boot from the network."""
 
 from unittest import TestSuite
 
@@ -13,9 +13,9 @@ MAC = "52:54:00:12:34:58"
 
 
 class ImageTests(LabTestCase):
-    """Booted from, they find the server by ``next-server``, and their user by the menu."""
+    """They find the server by what DHCP names as next-server, and go on to the disk."""
 
-    def boot_from(self, firmware: Firmware, name: str) -> None:
+    def boot_from(self, firmware: Firmware, name: str, marker: str = disks.MARKER) -> None:
         with self.shown():
             self.server.start()
             peers.dnsmasq(self.network, self.server.command("boot", "dhcp-snippet"))
@@ -27,7 +27,7 @@ class ImageTests(LabTestCase):
                 removable=assets.loaders() / name,
                 disc=name.endswith(".iso"),
             )
-            self.boot(machine, disks.MARKER)
+            self.boot(machine, marker)
             scripts = [each["script"] for each in self.server.events("script.sent")]
             self.assertEqual(scripts[:2], ["bootstrap", "menu"])
             self.assertEqual(self.server.events("loader.failed"), [])
@@ -39,7 +39,8 @@ class ImageTests(LabTestCase):
         self.boot_from(Firmware.UEFI_PXE, "ipxe.iso")
 
     def test_stick_in_a_bios_machine(self) -> None:
-        self.boot_from(Firmware.BIOS, "ipxe.usb")
+        """As far as the menu: the stick is the first hard disk, and SeaBIOS tries no second."""
+        self.boot_from(Firmware.BIOS, "ipxe.usb", "Boot from the local disk")
 
     def test_stick_in_a_uefi_machine(self) -> None:
         self.boot_from(Firmware.UEFI_PXE, "ipxe.usb")

@@ -1,0 +1,1 @@
+The loaders are assembled from Debian's own iPXE packages by `ipxe/build.sh`, or copied from the installed ones by `rescriptum boot loaders install`; `rescriptum boot loaders list` says of each file what it is and which loader is missing. `ipxe.iso` and `ipxe.usb` start machines whose firmware cannot boot from the network.
