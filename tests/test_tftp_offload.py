@@ -4,7 +4,7 @@ import errno
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.tftp.offload import Offload, blocks_a_call
+from rescriptum.tftp.offload import Offload
 
 
 class OffloadTests(SynchronousTestCase):
@@ -32,7 +32,18 @@ class OffloadTests(SynchronousTestCase):
         self.assertFalse(Offload(wanted=False).fits(1, 12))
 
     def test_a_call_stays_within_the_kernels_bounds(self) -> None:
-        """64 segments, 65,507 bytes, and at least one datagram."""
-        for stride, count in ((12, 64), (516, 64), (1023, 64), (1472, 44), (8196, 7), (65468, 1)):
-            self.assertEqual(blocks_a_call(stride), count)
-            self.assertTrue(count * stride <= 65507)
+        """Never more than 64 segments or 65,507 bytes, and at least one datagram."""
+        offload = Offload()
+        for crowded in (False, True):
+            offload.crowded = crowded
+            for stride in (12, 516, 1472, 8196, 40000, 65468):
+                count = offload.datagrams(stride)
+                self.assertTrue(1 <= count <= 64)
+                self.assertTrue(count * stride <= 65507)
+
+    def test_where_many_want_something_a_call_sends_more(self) -> None:
+        """A single client gains by having the first datagrams early."""
+        offload = Offload()
+        alone = offload.datagrams(516)
+        offload.crowded = True
+        self.assertTrue(offload.datagrams(516) > alone)

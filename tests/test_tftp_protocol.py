@@ -310,16 +310,17 @@ class BlockwiseTests(FastTests):
 
 
 class OffloadTests(ServerTestCase):
-    def test_a_window_is_one_call(self) -> None:
-        """Of at most 64 datagrams and 65,507 bytes."""
-        for blksize, windowsize, calls in ((512, 16, 1), (512, 64, 1), (1468, 64, 2)):
-            self.replace(self.make(MemoryLoaders({b"f": bytes(200000)})))
-            channel = self.ask(asked(blksize=blksize, windowsize=windowsize))
+    def test_a_window_is_few_calls(self) -> None:
+        """Of eight datagrams for one client, of sixteen where there are others."""
+        for number, per_call in ((1, 8), (2, 8), (3, 16), (4, 16)):
+            peer = ("192.0.2.7", number)
+            channel = self.ask(asked(blksize=1024, windowsize=32), peer)
             channel.calls = 0
             channel.taken()
-            channel.deliver(ack(0))
-            self.assertEqual(len(channel.taken()), windowsize)
-            self.assertEqual(channel.calls, calls)
+            for block in (0, 32):
+                channel.deliver(ack(block))
+            self.assertEqual(len(channel.taken()), 47)
+            self.assertEqual(channel.calls, 4 + 2 if per_call == 8 else 2 + 1)
 
     def test_falls_back_quietly_and_remembers(self) -> None:
         """
@@ -345,7 +346,7 @@ class OffloadTests(ServerTestCase):
         self.udp.unable = None
         channel = self.ask(asked(blksize=512, windowsize=16))
         channel.deliver(ack(0))
-        self.assertEqual(channel.calls, 2)
+        self.assertEqual(channel.calls, 1 + 2)
 
 
 class RequestTests(ServerTestCase):

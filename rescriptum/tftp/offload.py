@@ -5,12 +5,20 @@ import errno
 #: What the kernel says when it cannot: larger than the path's packets (EMSGSIZE; older kernels
 #: EINVAL), no checksum offload below (EIO), no such option (ENOPROTOOPT, EOPNOTSUPP).
 CANNOT = frozenset((errno.EMSGSIZE, errno.EINVAL, errno.EIO, errno.ENOPROTOOPT, errno.EOPNOTSUPP))
-#: Segments and bytes of one call: what every kernel with the option takes.
-SEGMENTS, BYTES = 64, 65507
+#: Datagrams and bytes of one call, well within what every kernel with the option takes. A client
+#: reads the first ones while the kernel still cuts the next: so a window is several calls, and
+#: shorter ones where no other transfer has use for the time that this costs.
+ALONE, CROWDED, BYTES = 8, 16, 65507
 
 
 class Offload:
-    """What is known of each interface."""
+    """
+    What is known of each interface.
+
+    :ivar crowded: whether several transfers are under way.
+    """
+
+    crowded = False
 
     def __init__(self, wanted: bool = True) -> None:
         """:param wanted: False sends block by block, always."""
@@ -26,7 +34,6 @@ class Offload:
         least = stride if why.errno in (errno.EMSGSIZE, errno.EINVAL) else 0
         self._too_large[interface] = min(least, self._too_large.get(interface, BYTES))
 
-
-def blocks_a_call(stride: int) -> int:
-    """:returns: how many datagrams of ``stride`` bytes one call takes."""
-    return max(1, min(SEGMENTS, BYTES // stride))
+    def datagrams(self, stride: int) -> int:
+        """:returns: how many of ``stride`` bytes one call sends."""
+        return max(1, min(CROWDED if self.crowded else ALONE, BYTES // stride))

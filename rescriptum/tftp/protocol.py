@@ -28,6 +28,8 @@ from .wire import Error, ErrorCode, ReadRequest, WriteRequest, decode, printable
 
 #: Seconds between looks at what did not move.
 TICK = 0.25
+#: With more transfers than these, what one of them takes of our time is missing to another.
+FEW = 2
 
 
 @frozen
@@ -253,6 +255,7 @@ class TFTPServer:
             key, request, printable(request.filename), Transfer(found.size, terms, now), now
         )
         self._running[key] = running
+        self._offload.crowded = len(self._running) > FEW
         self._peers[running.host] += 1
         if not self._ticking.running:
             self._ticking.start(TICK, now=False)
@@ -319,6 +322,7 @@ class TFTPServer:
     def _forget(self, running: _Running) -> None:
         if self._running.get(running.key) is running:
             del self._running[running.key]
+            self._offload.crowded = len(self._running) > FEW
         self._peers[running.host] -= 1
         if not self._peers[running.host]:
             del self._peers[running.host]

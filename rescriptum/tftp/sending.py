@@ -13,7 +13,7 @@ from typing import Protocol
 from twisted.logger import Logger
 
 from ..errors import MalformedDatagram, Unavailable
-from .offload import CANNOT, Offload, blocks_a_call
+from .offload import CANNOT, CROWDED, Offload
 from .packets import Source
 from .transfer import Ending, Outcome, Step, Transfer
 from .wire import Acknowledgement, Error, ErrorCode, decode
@@ -103,7 +103,6 @@ class Sending:
         self._windowsize = transfer.terms.windowsize
         self._blocks = transfer.blocks
         self._stride = transfer.terms.blksize + 4
-        self._step = blocks_a_call(self._stride) * self._stride
         self._views: list[memoryview] = []
         self._asking: list[bytes | None] = []
         self._datagrams = memoryview(b"")
@@ -168,7 +167,7 @@ class Sending:
         """:returns: what answers a datagram where windows are larger: the same, one call each."""
         recv, send, blocks, windowsize = self._recv, self._send, self._blocks, self._windowsize
         stride, datagrams = self._stride, self._datagrams
-        one_call = windowsize * stride <= self._step
+        offload, one_call = self._offload, windowsize <= CROWDED
 
         def ready() -> None:
             try:
@@ -187,7 +186,7 @@ class Sending:
                 sent, self._expected = blocks, None
             self._sent = sent
             window = datagrams[first * stride : sent * stride]
-            if one_call and self._segmented:
+            if one_call and self._segmented and offload.crowded:
                 try:
                     send(window)
                 except OSError as e:
@@ -248,7 +247,9 @@ class Sending:
                 self._unsegmented(e)
 
     def _put_window(self, window: memoryview) -> None:
-        step = self._step if self._segmented else self._stride
+        step = self._stride
+        if self._segmented:
+            step *= self._offload.datagrams(self._stride)
         for at in range(0, len(window), step):
             try:
                 self._send(window[at : at + step])
