@@ -22,6 +22,7 @@ from rescriptum.web.routing import (
     Answer,
     Mounted,
     Pattern,
+    Router,
     Routes,
     dispatch,
     refusal,
@@ -157,6 +158,25 @@ class RoutingTests(SynchronousTestCase):
         )
 
 
+class RouterTests(SynchronousTestCase):
+    def test_a_path_leads_to_the_same_route_again(self) -> None:
+        """Whatever its query; another method of it is another route."""
+        router = Router(Application())
+        first = router.locate(Request("GET", "/x/iso?a", PEER))
+        self.assertIs(router.locate(Request("GET", "/x/iso?b", PEER)), first)
+        self.assertEqual(router.locate(Request("PUT", "/x/iso", PEER))[1], {"GET", "HEAD"})
+
+    def test_what_is_remembered_is_bounded(self) -> None:
+        """However many paths strangers ask for, and however long they are."""
+        router = Router(CatchAll())
+        for n in range(2000):
+            router.locate(Request("GET", f"/{n}", PEER))
+        self.assertLessEqual(len(router), 512)
+        held = len(router)
+        router.locate(Request("GET", "/" + "x" * 600, PEER))
+        self.assertEqual(len(router), held)
+
+
 class ErrorTests(SynchronousTestCase):
     def test_the_table_of_statuses(self) -> None:
         """An operator's mistake is ours to the client; what it sent itself is its own."""
@@ -198,7 +218,8 @@ class ErrorTests(SynchronousTestCase):
         cancelled: list[object] = []
         application = Application()
         application.later = Deferred(cancelled.append)
-        waiting = dispatch(application, Request("GET", "/waits", PEER))
+        request = Request("GET", "/waits", PEER)
+        waiting = dispatch(Router(application).locate(request), request)
         assert isinstance(waiting, Deferred)
         waiting.cancel()
         self.assertEqual(cancelled, [application.later])

@@ -73,8 +73,7 @@ class HTTPConnection(Protocol):
         self._site.made(self)
 
     def dataReceived(self, data: bytes) -> None:
-        if self._phase is _READING or self._phase is _ROUTING or self._phase is _SENDING:
-            self._intake.received(data)
+        self._intake.received(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._phase = _Phase.CLOSING
@@ -106,7 +105,7 @@ class HTTPConnection(Protocol):
         if given is None:
             site.unreadable(done)
         else:
-            self._report(site.at(request), done)
+            self._report(site.router.locate(request)[0], done)
 
     def _dismiss(self, request: Request, reply: Reply) -> int:
         """:returns: bytes of the body of the connection's last reply."""
@@ -124,14 +123,15 @@ class HTTPConnection(Protocol):
         persistent = given.persistent and not site.closing
         exchange = Exchange(request, site.clock.seconds(), persistent, given.old)
         self._exchange = exchange
+        located = site.router.locate(request)
         if not self._admitted:
-            exchange.application = site.at(request)
+            exchange.application = located[0]
             self._answered(_FOREIGN, exchange)
         elif request.target.startswith("/health") and _asks_health(request):
             self._answered(_HEALTHY, exchange)
         else:
-            exchange.application = site.at(request)
-            result = dispatch(exchange.application, request)
+            exchange.application = located[0]
+            result = dispatch(located, request)
             if not isinstance(result, Deferred):
                 self._answered(result, exchange)
                 return
@@ -218,16 +218,22 @@ class HTTPConnection(Protocol):
             self._write(exchange, decided)
             return
         self._phase = _SENDING
-        self.patience.sending()
-        exchange.transfer = self._wire.transfer(
-            self._rendered(decided, exchange.connection),
+        site = self._site
+        block = site.blocks.block(decided.status, exchange.started)
+        transfer = exchange.transfer = self._wire.transfer(
+            head(decided, block, exchange.connection),
             file,
             decided.spans,
-            self._site.workers,
+            site.workers,
             partial(self._transferred, exchange),
-            chunk_for(self._site.transfers),
+            chunk_for(site.transfers),
         )
-        exchange.transfer.start()
+        if transfer is None:
+            exchange.sent = decided.length
+            self._sent(exchange)
+        else:
+            self.patience.sending()
+            transfer.start()
 
     def _rendered(self, decided: Decided, connection: str) -> bytes:
         site = self._site

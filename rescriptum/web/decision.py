@@ -1,6 +1,7 @@
 """What goes out for an answer: status, every header, which bytes. One function, for every path."""
 
 import re
+from functools import lru_cache
 
 from attrs import field, frozen
 
@@ -65,9 +66,7 @@ def _of_file(request: Request, answer: FileReply) -> Decided:
     chosen = select(request.method, request.headers, size, etag, modified)
     status = chosen.status
     further = _checked(answer.headers) if answer.headers else ()
-    facts: tuple[tuple[str, str], ...] = (("Accept-Ranges", "bytes"), ("ETag", etag))
-    if modified:
-        facts += (("Last-Modified", http_date(modified)),)
+    facts = _facts(etag, modified)
     if status == 304:
         return Decided(304, facts + further, size=size)
     if status in (412, 416):
@@ -90,8 +89,20 @@ def _of_file(request: Request, answer: FileReply) -> Decided:
     return Decided(status, own + facts + further, content=content, spans=spans, size=size)
 
 
+@lru_cache(256)
+def _facts(etag: str, modified: int) -> tuple[tuple[str, str], ...]:
+    always = ("Accept-Ranges", "bytes"), ("ETag", etag)
+    return (*always, ("Last-Modified", http_date(modified))) if modified else always
+
+
 def cut(extents: tuple[Extent, ...], start: int, length: int) -> tuple[Extent, ...]:
-    """The pieces of ``extents`` that hold ``length`` bytes from ``start`` on."""
+    """
+    The pieces of ``extents`` that hold ``length`` bytes from ``start`` on.
+
+    :param length: no more than there are.
+    """
+    if len(extents) == 1 and length:
+        return (Extent(extents[0].offset + start, length),)
     pieces = []
     for extent in extents:
         if start >= extent.length:

@@ -18,6 +18,7 @@ class Exchange:
     :ivar persistent: whether the connection goes on after it.
     :ivar old: whether it came as HTTP/1.0.
     :ivar waiting: the route, while it is awaited.
+    :ivar sent: bytes of a file that left without a transfer, at once.
     :ivar slot: whether it counts among the listener's transfers.
     :ivar cancelled: whether the route took too long: what it still returns is not for the client.
     """
@@ -31,6 +32,7 @@ class Exchange:
     decided: Decided | None = None
     waiting: Deferred[None] | None = None
     transfer: Transfer | None = None
+    sent: int = 0
     slot: bool = False
     cancelled: bool = False
 
@@ -46,10 +48,10 @@ class Exchange:
         :param reason: why it ended, where the reply itself does not say.
         :param unsent: bytes of a reply in memory that did not leave.
         """
-        decided, sent = self.decided, 0
+        decided, sent = self.decided, self.sent
         if self.transfer is not None:
             sent = self.transfer.sent
-        elif decided is not None:
+        elif decided is not None and decided.body:
             sent = max(0, len(decided.body) - unsent)
         answer = self.answer
         if not reason and isinstance(answer, Reply):

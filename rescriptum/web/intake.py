@@ -49,6 +49,7 @@ class Intake:
         self._counted = 0  # bytes of the body within the site's count
         self._running = False
         self._paused = False
+        self._dropped = False
 
     @property
     def begun(self) -> bool:
@@ -64,23 +65,24 @@ class Intake:
             else:
                 incoming.feed(data)
             self._advance()
-            return
-        incoming.feed(data)
-        if len(incoming.held) > HELD and not self._paused:
-            self._paused = True
-            self._wire.pause_reading()
+        elif not self._dropped:
+            incoming.feed(data)
+            if len(incoming.held) > HELD and not self._paused:
+                self._paused = True
+                self._wire.pause_reading()
 
     def resume(self) -> None:
         """The reply has gone; the next request may be here already."""
         self.busy = False
-        self._go_on_reading()
-        if self._incoming.begun:
+        if self._paused:
+            self._go_on_reading()
+        if self._incoming.held and not self._running:
             self._patience.begins()
             self._advance()
 
     def drop(self) -> None:
         """No more requests; what comes is read and forgotten."""
-        self.busy = True
+        self.busy = self._dropped = True
         self._incoming.drop()
         self._count()
         self._go_on_reading()
@@ -94,31 +96,33 @@ class Intake:
         if self._running or self.busy:
             return
         self._running = True
+        incoming = self._incoming
         try:
-            incoming = self._incoming
             for _ in range(BATCH):
-                if not self._read() or self.busy or not incoming.held:
+                began = incoming.head
+                found = incoming.next()
+                if found is None:
+                    self._wait(began)
                     return
+                if began is not None:
+                    self._count()
+                self._begin(*found)
+                if self.busy or not incoming.held:
+                    return
+                self._patience.begins()
             self._site.clock.callLater(0, self._advance)
         except Unreadable as e:
-            head = self._incoming.head
+            head = incoming.head
             self.drop()
             self._refuse(e, head)
         finally:
             self._running = False
 
-    def _read(self) -> bool:
-        """:returns: whether a request was whole, and is on its way to its reply."""
+    def _wait(self, began: Head | None) -> None:
+        """A request is not whole yet."""
         site, incoming = self._site, self._incoming
-        began = incoming.head
-        found = incoming.next()
-        if found is not None:
-            if began is not None:
-                self._count()
-            self._begin(*found)
-            return True
         if incoming.head is None:
-            return False
+            return
         if began is None:
             self._patience.body()
             if incoming.expects:
@@ -126,7 +130,6 @@ class Intake:
         self._count()
         if site.bodies > site.limits.all_bodies_bytes:
             raise Unreadable("too many bodies are being received", 503)
-        return False
 
     def _count(self) -> None:
         held = self._incoming.body_held

@@ -53,6 +53,7 @@ class Patience:
 
     def __init__(self, site: "Site") -> None:
         self._site = site
+        self._schedule = site.schedule
         self.since = site.tick
         self._progress = (0, 0)
         self._stalls = 0
@@ -60,28 +61,26 @@ class Patience:
 
     def begins(self) -> None:
         """The first bytes of a request are here, or a client that will send some."""
-        tick, schedule = self._site.tick, self._site.schedule
-        self._until = tick + schedule.total
-        self.due = tick + schedule.header
+        tick = self._began = self._site.tick
+        self.due = tick + self._schedule.header
 
     def body(self) -> None:
         """A body is to follow."""
-        self.due = min(self._until, self._site.tick + self._site.schedule.body)
+        self.due = min(self._began + self._schedule.total, self._site.tick + self._schedule.body)
 
     def answer(self) -> None:
         """The request is here, its reply is being found."""
-        self.due = min(self._until, self._site.tick + self._site.schedule.stall)
+        self.due = min(self._began + self._schedule.total, self._site.tick + self._schedule.stall)
 
     def sending(self) -> None:
         """The reply is under way."""
-        look = max(1, self._site.schedule.stall // LOOKS)
-        self.due = min(self._until, self._site.tick + look)
+        look = max(1, self._schedule.stall // LOOKS)
+        self.due = min(self._began + self._schedule.total, self._site.tick + look)
 
     def idle(self) -> None:
         """The reply has gone; another request may come."""
-        self.since = self._site.tick
-        self._progress = (0, 0)
-        self.due = self.since + self._site.schedule.keepalive
+        tick = self.since = self._site.tick
+        self.due = tick + self._schedule.keepalive
 
     def soon(self, ticks: int) -> None:
         """Something is to happen by itself within ``ticks``."""
@@ -90,7 +89,7 @@ class Patience:
     @property
     def over(self) -> bool:
         """Whether the time for request and reply together has passed."""
-        return self._site.tick >= self._until
+        return self._site.tick >= self._began + self._schedule.total
 
     def stalled(self, sent: int, waiting: int) -> bool:
         """

@@ -34,6 +34,10 @@ STATUSES: Mapping[str, int] = {
 }
 
 
+#: What a path takes: a function and its captures; or only the methods that it would take.
+Found = tuple[Route, tuple[str, ...]] | frozenset[str]
+
+
 class Application(Protocol):
     """What a listener serves: routes, and the access log's two hooks."""
 
@@ -132,9 +136,7 @@ class Routes:
 
         return add
 
-    def find(
-        self, method: str, segments: tuple[str, ...]
-    ) -> tuple[Route, tuple[str, ...]] | frozenset[str]:
+    def find(self, method: str, segments: tuple[str, ...]) -> Found:
         """
         :returns: the function and what it is called with; or, where there is none, the methods
             that the path does take: none at all for a path that is not there.
@@ -178,6 +180,11 @@ class Mounted:
         return self._mounts.get(segments[0], self.default) if segments else self.default
 
 
+Located = tuple[Application, Found]
+#: Paths that a listener remembers the routes of, and how long they may be.
+_REMEMBERED, _REMEMBERED_LENGTH = 512, 512
+
+
 def status_of(error: RescriptumError) -> int:
     """The status that the table has for ``error``."""
     for kind in type(error).__mro__:
@@ -210,7 +217,39 @@ def _failed(failure: Failure) -> Reply:
     return bare(500, f"{type(failure.value).__name__}: see the log")
 
 
-def dispatch(application: Application, request: Request) -> Answer | Deferred[Answer]:
+class Router:
+    """
+    Where requests go on one listener. What a path leads to never changes, so it is remembered:
+    an image is read by thousands of requests for one path (W163).
+    """
+
+    def __init__(self, application: Application | Mounted) -> None:
+        mounted = application if isinstance(application, Mounted) else Mounted(application, {})
+        self._mounted = mounted
+        #: Who hears of what was no request at all.
+        self.default = mounted.default
+        self._known: dict[tuple[str, str], Located] = {}
+
+    def __len__(self) -> int:
+        """How many paths are remembered."""
+        return len(self._known)
+
+    def locate(self, request: Request) -> Located:
+        path = request.target.partition("?")[0]
+        known = self._known.get((request.method, path))
+        if known is not None:
+            return known
+        segments = request.segments
+        application = self._mounted.at(segments)
+        located = application, application.routes.find(request.method, segments)
+        if len(path) <= _REMEMBERED_LENGTH:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[request.method, path] = located
+        return located
+
+
+def dispatch(located: Located, request: Request) -> Answer | Deferred[Answer]:
     """
     Call the route of ``request``.
 
@@ -218,7 +257,7 @@ def dispatch(application: Application, request: Request) -> Answer | Deferred[An
     logged, once. A :class:`Deferred` is returned only where the route has to wait; cancelling
     it cancels the route.
     """
-    found = application.routes.find(request.method, request.segments)
+    application, found = located
     if isinstance(found, frozenset):
         if not found:
             return bare(404, "no such path")
@@ -248,7 +287,5 @@ async def answer(application: Application | Mounted, request: Request) -> Answer
 
     Never raises: see :func:`dispatch`.
     """
-    if isinstance(application, Mounted):
-        application = application.at(request.segments)
-    result = dispatch(application, request)
+    result = dispatch(Router(application).locate(request), request)
     return await result if isinstance(result, Deferred) else result

@@ -70,6 +70,15 @@ class SendfileServer(tcp.Server):
         self.startWriting()
         return False
 
+    def send_now(self, fd: int, offset: int, length: int) -> int:
+        """:returns: how many bytes of a file went out at once, none where that has to wait."""
+        if not resident(fd, offset, length):
+            return 0
+        try:
+            return os.sendfile(self.socket.fileno(), fd, offset, length)
+        except OSError:
+            return 0  # a transfer meets the error again, and tells what it means
+
     @property
     def kept(self) -> int:
         """Bytes that the socket has not taken yet."""
@@ -129,13 +138,15 @@ class Sendfile:
         workers: Workers,
         done: Callable[[str], None],
         chunk: int = CHUNK,
+        sent: int = 0,
     ) -> None:
         """
         :param file: released when the transfer is over.
         :param done: called once, unless the connection is lost first: with nothing, or with why
             the file could not be sent.
+        :param sent: bytes that left before it.
         """
-        self.sent = 0
+        self.sent = sent
         self._transport = transport
         self._file = file
         self._workers = workers

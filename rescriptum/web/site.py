@@ -17,8 +17,7 @@ from .decision import Blocks
 from .files import FileTable
 from .patience import TICK, Schedule
 from .reply import Finished
-from .request import Request
-from .routing import Application, Mounted
+from .routing import Application, Mounted, Router
 
 #: Connections that are told that there is no room, at once; more are closed without a word.
 TURNED_AWAY: Final = 64
@@ -102,8 +101,7 @@ class Site(Factory):
         self.closing = False
         self.idle: dict[HTTPConnection, None] = {}
         self.schedule = Schedule.of(limits)
-        self._mounted = application if isinstance(application, Mounted) else None
-        self._default = application.default if isinstance(application, Mounted) else application
+        self.router = Router(application)
         self._admission = admission
         self._connections: set[HTTPConnection] = set()
         self._turned_away: set[HTTPConnection] = set()
@@ -152,10 +150,6 @@ class Site(Factory):
     def admits(self, peer: tuple[str, int]) -> bool:
         return self._admission is None or self._admission.admits(peer[0])
 
-    def at(self, request: Request) -> Application:
-        mounted = self._mounted
-        return self._default if mounted is None else mounted.at(request.segments)
-
     def over_capacity(self, peer: tuple[str, int], of: str) -> None:
         if self._full.add(self._seconds()):
             self._log.warn("Over capacity: no more {of}, {peer} is turned away", of=of, peer=peer)
@@ -163,7 +157,7 @@ class Site(Factory):
     def unreadable(self, done: Finished) -> None:
         """What was no request: the first of a burst is reported, the others are counted."""
         if self._noise.add(self._seconds()):
-            self.finished(self._default, done)
+            self.finished(self.router.default, done)
 
     def finished(self, application: Application, done: Finished) -> None:
         try:

@@ -52,10 +52,12 @@ class Wire(Protocol):
         workers: Workers,
         done: Callable[[str], None],
         chunk: int,
-    ) -> Transfer:
+    ) -> Transfer | None:
         """
+        Send ``head``, and then the file.
+
         :param chunk: bytes to send before others get their turn.
-        :returns: what sends ``head`` and then the file, once it is started.
+        :returns: what sends the rest, once it is started; None if all has gone already.
         """
 
     def waiting(self) -> int:
@@ -93,9 +95,17 @@ class DirectWire:
         workers: Workers,
         done: Callable[[str], None],
         chunk: int,
-    ) -> Transfer:
-        self._transport.send(head, more=True)
-        return Sendfile(self._transport, file, spans, workers, done, chunk)
+    ) -> Transfer | None:
+        transport = self._transport
+        sent = 0
+        if transport.send(head, more=True) and len(spans) == 1 and spans[0].length <= chunk:
+            span = spans[0]
+            sent = transport.send_now(file.fd, span.offset, span.length)
+            if sent == span.length:
+                file.release()
+                return None
+            spans = (Extent(span.offset + sent, span.length - sent),)
+        return Sendfile(transport, file, spans, workers, done, chunk, sent)
 
     def waiting(self) -> int:
         return self._transport.unacknowledged() + self._transport.kept
@@ -143,7 +153,7 @@ class BufferedWire:
         workers: Workers,
         done: Callable[[str], None],
         chunk: int,
-    ) -> Transfer:
+    ) -> Transfer | None:
         self.write(head)
         self._copying = _Copying(self.write, file, spans, workers, done)
         return self._copying
