@@ -219,7 +219,7 @@ class ErrorTests(SynchronousTestCase):
         application = Application()
         application.later = Deferred(cancelled.append)
         request = Request("GET", "/waits", PEER)
-        waiting = dispatch(Router(application).locate(request), request)
+        waiting = dispatch(application, request)
         assert isinstance(waiting, Deferred)
         waiting.cancel()
         self.assertEqual(cancelled, [application.later])

@@ -21,7 +21,7 @@ from .intake import Intake
 from .patience import Patience
 from .reply import FileReply, Finished, Outcome, Reply
 from .request import Request
-from .routing import Answer, Application, bare, dispatch, refusal
+from .routing import Answer, Application, bare, perform, refusal
 from .sendfile import CHUNK, chunk_for
 from .wire import Wire, wire
 
@@ -131,7 +131,7 @@ class HTTPConnection(Protocol):
             self._answered(_HEALTHY, exchange)
         else:
             exchange.application = located[0]
-            result = dispatch(located, request)
+            result = perform(located, request)
             if not isinstance(result, Deferred):
                 self._answered(result, exchange)
                 return

@@ -249,9 +249,14 @@ class Router:
         return located
 
 
-def dispatch(located: Located, request: Request) -> Answer | Deferred[Answer]:
+def dispatch(application: Application, request: Request) -> Answer | Deferred[Answer]:
+    """Find the route of ``request``, and :func:`perform` it."""
+    return perform(Router(application).locate(request), request)
+
+
+def perform(located: Located, request: Request) -> Answer | Deferred[Answer]:
     """
-    Call the route of ``request``.
+    Call the route that ``request`` led to.
 
     Never raises: an error is the reply that the client gets for it. What is not one of ours is
     logged, once. A :class:`Deferred` is returned only where the route has to wait; cancelling
@@ -285,7 +290,7 @@ async def answer(application: Application | Mounted, request: Request) -> Answer
     """
     What a listener with ``application`` would reply to ``request``: the way in without a socket.
 
-    Never raises: see :func:`dispatch`.
+    Never raises: see :func:`perform`.
     """
-    result = dispatch(Router(application).locate(request), request)
+    result = perform(Router(application).locate(request), request)
     return await result if isinstance(result, Deferred) else result
