@@ -336,7 +336,7 @@ def _toml_values(path: Path, problems: list[Problem]) -> list[tuple[str, str]]:
     """:returns: dotted paths and text, tables walked."""
     try:
         tree = tomllib.loads(_text_of(path, problems))
-    except tomllib.TOMLDecodeError as e:
+    except (tomllib.TOMLDecodeError, RecursionError) as e:
         problems.append(Problem(str(path), f"not TOML: {e}"))
         return []
     found: list[tuple[str, str]] = []

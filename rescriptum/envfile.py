@@ -36,7 +36,7 @@ def parse(text: str, name: str) -> tuple[dict[str, Line], list[Problem]]:
     """
     values: dict[str, Line] = {}
     problems = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         match = _LINE.fullmatch(line)
@@ -56,7 +56,7 @@ def edited(text: str, changes: Mapping[str, str | None]) -> str:
     :returns: ``text`` with them, every other line and comment as it was. A commented-out
         setting is taken into use where it stands; a new one goes to the end.
     """
-    lines = text.splitlines()
+    lines = text.removesuffix("\n").split("\n") if text else []
     for key, value in changes.items():
         active = [at for at, line in enumerate(lines) if _key(_LINE, line) == key]
         parked = [at for at, line in enumerate(lines) if _key(_COMMENTED, line) == key]

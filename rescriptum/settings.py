@@ -11,7 +11,7 @@ from pathlib import Path
 from attrs import frozen
 
 from .boot.allow import AllowList
-from .boot.scripts import Unclaimed
+from .boot.scripts import ENDS, Unclaimed
 from .values import Listen
 
 PREFIX = "RESCRIPTUM_"
@@ -59,7 +59,7 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 
 def _path(text: str) -> Path:
-    return Path(text)
+    return Path(_text(text))
 
 
 def _unclaimed(text: str) -> Unclaimed:
@@ -101,6 +101,15 @@ def _host(text: str) -> str:
 def _text(text: str) -> str:
     if any(ord(letter) < 32 for letter in text):
         raise ValueError("want one line of text")
+    return text
+
+
+def _title(text: str) -> str:
+    """One line that iPXE reads as one command, and shows."""
+    if not text.isascii() or not text.isprintable():
+        raise ValueError(f"want printable ASCII, which is all that iPXE shows, not {text!r}")
+    if ends := ENDS.intersection(text.split()):
+        raise ValueError(f"iPXE ends a command at {' and '.join(sorted(ends))}: {text!r}")
     return text
 
 
@@ -214,7 +223,7 @@ SETTINGS = (
     Setting(
         "RESCRIPTUM_BOOT_TITLE",
         "boot.title",
-        _text,
+        _title,
         None,
         "The menu's title; iPXE's settings in it expand.",
         "rescriptum, its version and ${next-server}",

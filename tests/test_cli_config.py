@@ -1,12 +1,14 @@
 """Tests for ``rescriptum.cli.config`` and ``rescriptum.cli.main``."""
 
 import json
+import os
 from io import StringIO
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum import __version__
+from rescriptum.cli.config import writable
 from rescriptum.cli.main import main
 from rescriptum.settings import SETTINGS
 
@@ -43,6 +45,18 @@ class ShowTests(CommandCase):
         self.assertEqual(
             set(shown["settings"][0]), {"key", "path", "value", "set", "source", "default", "help"}
         )
+
+    def test_looking_makes_no_file(self) -> None:
+        """A file that is named and missing is missing afterwards too; a pipe is not waited for."""
+        missing, pipe = self.here / "env", self.here / "pipe"
+        _, out, _ = self.run_command("config", "--json", RESCRIPTUM_ENV_FILE=str(missing))
+        self.assertTrue(json.loads(out)["writable"])
+        self.assertFalse(missing.exists())
+        os.mkfifo(pipe)
+        writer = os.open(pipe, os.O_RDWR)  # else reading it would wait for somebody who writes
+        self.addCleanup(os.close, writer)
+        self.assertFalse(writable(pipe))
+        self.assertFalse(writable(self.here / "nowhere" / "env"))
 
     def test_value_is_the_value_alone(self) -> None:
         self.assertEqual(
@@ -119,6 +133,39 @@ class ChangeTests(CommandCase):
             got, _, err = self.run_command("config", *argv, RESCRIPTUM_ENV_FILE=str(file))
             self.assertEqual((got, file.exists()), (code, False), argv)
             self.assertTrue(err)
+
+    def test_a_link_stays_a_link(self) -> None:
+        """What a configuration's repository points to is what changes."""
+        real, link = self.here / "real", self.here / "link"
+        real.write_text("RESCRIPTUM_LOG=all\n")
+        link.symlink_to("real")
+        code, _, _ = self.run_command(
+            "config", "set", "RESCRIPTUM_LOG=off", RESCRIPTUM_ENV_FILE=str(link)
+        )
+        self.assertEqual((code, link.is_symlink()), (0, True))
+        self.assertEqual(real.read_text(), "RESCRIPTUM_LOG=off\n")
+
+    def test_a_value_is_one_line(self) -> None:
+        """One with a line end would set something else too; one that is no text, nothing."""
+        file = self.here / "env"
+        for value in ("x\nRESCRIPTUM_LOG=off", "x\x85y", "\udcff"):
+            code, _, err = self.run_command(
+                "config", "set", f"RESCRIPTUM_BOOT_TITLE={value}", RESCRIPTUM_ENV_FILE=str(file)
+            )
+            self.assertEqual(code, 1)
+            self.assertIn("RESCRIPTUM_BOOT_TITLE: want one line of text", err)
+            self.assertFalse(file.exists())
+
+    def test_refuses_a_file_that_is_no_text_or_no_file(self) -> None:
+        file = self.here / "env"
+        file.write_bytes(b"# caf\xe9\n")
+        set_log = ("config", "set", "RESCRIPTUM_LOG=off")
+        code, _, err = self.run_command(*set_log, RESCRIPTUM_ENV_FILE=str(file))
+        self.assertEqual((code, file.read_bytes()), (1, b"# caf\xe9\n"))
+        self.assertIn(f"{file}: not UTF-8", err)
+        missing = self.here / "nowhere" / "env"
+        code, _, err = self.run_command(*set_log, RESCRIPTUM_ENV_FILE=str(missing))
+        self.assertEqual((code, err), (1, f"error: {missing}: No such file or directory\n"))
 
     def test_says_where_to_write_when_no_file_is_named(self) -> None:
         code, _, err = self.run_command("config", "set", "RESCRIPTUM_LOG=off")

@@ -102,6 +102,10 @@ class ProblemTests(ConfigCase):
             ({"RESCRIPTUM_BOOT_ALLOW": "10.0.0.1/8"}, "not a network"),
             ({"RESCRIPTUM_TFTP_PORT_RANGE": "5000-4000"}, "above the last"),
             ({"RESCRIPTUM_TFTP_PORT_RANGE": "5000"}, "FIRST-LAST"),
+            ({"RESCRIPTUM_BOOT_TITLE": "B\xf6rse"}, "printable ASCII"),
+            ({"RESCRIPTUM_BOOT_TITLE": "Rack 4 || 5"}, "iPXE ends a command"),
+            ({"RESCRIPTUM_LOG_FILE": "a\0b"}, "one line of text"),
+            ({"RESCRIPTUM_ANSWERS_DIR": "a\0b"}, "one line of text"),
         ):
             found = self.problems(**environ)
             self.assertEqual(len(found), 1, (environ, found))
@@ -158,6 +162,11 @@ class ProblemTests(ConfigCase):
         toml = self.write("t.toml", "[boot\n")
         [found] = self.problems(RESCRIPTUM_CONFIG=str(toml))
         self.assertIn("line 1", found)
+
+    def test_toml_that_is_nested_without_end_is_a_problem(self) -> None:
+        toml = self.write("t.toml", "a = " + "[" * 20000)
+        [found] = self.problems(RESCRIPTUM_CONFIG=str(toml))
+        self.assertIn("not TOML", found)
 
     def test_a_table_where_a_value_belongs_is_a_warning(self) -> None:
         toml = self.write("t.toml", "[boot.title]\na = 1\n")

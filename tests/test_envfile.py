@@ -40,6 +40,12 @@ class EditedTests(SynchronousTestCase):
     def test_replaces_in_place_and_keeps_the_rest(self) -> None:
         self.assertEqual(edited("# top\nA=1\nB=2\n", {"A": "3"}), "# top\nA=3\nB=2\n")
 
+    def test_a_line_ends_where_systemd_ends_it(self) -> None:
+        """Not at what Unicode calls a line end: that is a letter of a comment or a value."""
+        text = "# a\x85b\x0cc\nRESCRIPTUM_LOG=all\r\n"
+        self.assertEqual(parse(text, "f"), ({"RESCRIPTUM_LOG": Line("all", 2)}, []))
+        self.assertEqual(edited(text, {}), text)
+
     def test_takes_a_commented_setting_into_use(self) -> None:
         """A packaged file holds every setting, commented: it is uncommented where it stands."""
         self.assertEqual(edited("#A=1\n# words\n", {"A": "3"}), "A=3\n# words\n")

@@ -17,7 +17,8 @@ from ..errors import Malformed
 CONTRACT_PORT = 8001
 MENU_COLUMNS = 28
 
-_ENDS = frozenset(("||", "&&", ";"))
+#: Words that end a command.
+ENDS = frozenset(("||", "&&", ";"))
 _IDENTITY = (
     "mac=${netX/mac}&uuid=${uuid}",
     "serial=${serial:uristring}&asset=${asset:uristring}",
@@ -38,7 +39,7 @@ def word(text: str) -> str:
     :returns: ``text``, which is one argument of an iPXE command.
     :raises Malformed: when it is not: blanks, control characters, non-ASCII, or a separator.
     """
-    if not text or text in _ENDS or not all("!" <= letter <= "~" for letter in text):
+    if not text or text in ENDS or not all("!" <= letter <= "~" for letter in text):
         raise Malformed(f"not one word of an iPXE script: {text!r}")
     return text
 
@@ -49,7 +50,7 @@ def prose(text: str, columns: int = 78) -> str:
         cut at ``columns``.
     """
     shown = "".join(letter if " " <= letter <= "~" else " " for letter in text)
-    words = (part for part in shown.replace("${", "$ {").split() if part not in _ENDS)
+    words = (part for part in shown.replace("${", "$ {").split() if part not in ENDS)
     return " ".join(words)[:columns].rstrip()
 
 

@@ -36,7 +36,7 @@ def as_json(reading: Reading) -> dict[str, object]:
         "env_file": str(reading.env_file) if reading.env_file else None,
         "toml_file": str(reading.toml_file) if reading.toml_file else None,
         "target": str(target) if target else None,
-        "writable": target is not None and _writable(target),
+        "writable": target is not None and writable(target),
         "settings": [
             {
                 "key": each.setting.variable,
@@ -60,12 +60,11 @@ def _target(reading: Reading) -> Path | None:
     return reading.toml_file or reading.env_file
 
 
-def _writable(path: Path) -> bool:
-    try:
-        with path.open("a"):
-            return True
-    except OSError:
-        return False
+def writable(path: Path) -> bool:
+    """:returns: whether ``set`` can put a file in the place of ``path``; nothing is made for it."""
+    real = Path(os.path.realpath(path))
+    replaceable = real.is_file() or not real.exists()
+    return replaceable and real.parent.is_dir() and os.access(real.parent, os.W_OK | os.X_OK)
 
 
 class SetOptions(Command):
@@ -150,15 +149,21 @@ def _change(reading: Reading, changes: Mapping[str, str | None], out: TextIO, er
     unknown = [key for key in changes if key not in BY_VARIABLE or not BY_VARIABLE[key].path]
     if unknown:
         raise Refused(f"no such setting in a file: {', '.join(unknown)}")
+    for key, value in changes.items():
+        if value is not None and not value.isprintable():
+            raise Refused(f"{key}: want one line of text, not {value!r}")
     target = _target(reading)
     if target is None:
         raise Refused("name a file to write to: RESCRIPTUM_CONFIG, RESCRIPTUM_ENV_FILE or --config")
     try:
-        before = target.read_text("utf-8") if target.exists() else ""
+        before = target.read_bytes().decode("utf-8") if target.exists() else ""
         after = _edited(before, changes, toml=reading.toml_file is not None)
-        _replace(target, after, lambda draft: _would_start(reading, draft, target))
+        real = Path(os.path.realpath(target))
+        _replace(real, after, lambda draft: _would_start(reading, draft, target))
     except OSError as e:
-        raise Refused(f"{e.filename}: {e.strerror}") from e
+        raise Refused(f"{target}: {e.strerror}") from e
+    except UnicodeDecodeError as e:
+        raise Refused(f"{target}: not UTF-8: {e}") from e
     for key in changes:
         if reading.values[key].source == "environment":
             err.write(f"warning: {key}: the environment overrides what the file says\n")
@@ -210,7 +215,7 @@ def _replace(path: Path, text: str, approve: Callable[[Path], None]) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     draft = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
