@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.values import Content, Extent
-from rescriptum.web.decision import Blocks, Decided, cut, decide, head
+from rescriptum.web.decided import Decided
+from rescriptum.web.decision import Blocks, cut, decide, head
 from rescriptum.web.reply import FileReply, Reply
 from rescriptum.web.request import Request
 

@@ -13,7 +13,8 @@ from twisted.python.failure import Failure
 
 from ..errors import RescriptumError, Unavailable
 from ..values import Content
-from .decision import Decided, decide, head
+from .decided import Decided
+from .decision import decide, head
 from .exchange import Exchange
 from .files import OpenFile
 from .head import Head, Unreadable

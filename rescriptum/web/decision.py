@@ -1,47 +1,14 @@
 """What goes out for an answer: status, every header, which bytes. One function, for every path."""
 
-import re
 from functools import lru_cache
 
-from attrs import field, frozen
-
-from ..values import Content, Extent
+from ..values import Extent
 from .dates import http_date
+from .decided import Decided, Headers, checked
 from .ranges import select
 from .reply import PHRASES, TEXT, FileReply
 from .request import Request
 from .routing import Answer
-
-#: Never a control character: no header ends early or begins another.
-_VALUE = re.compile(r"[\t -~\x80-\xff]*")
-_BODILESS = (204, 304)
-
-
-@frozen
-class Decided:
-    """
-    A reply, decided to the last byte but for what is the connection's own.
-
-    :ivar headers: without ``Date``, ``Server`` and ``Connection``.
-    :ivar body: bytes in memory; empty for HEAD, as ``spans`` are.
-    :ivar content: the file that ``spans`` are of.
-    :ivar spans: which bytes of the file that holds the content, in order.
-    :ivar size: of the entity, whole.
-    """
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes = field(default=b"", repr=False)
-    content: Content | None = None
-    spans: tuple[Extent, ...] = ()
-    size: int = 0
-
-    @property
-    def length(self) -> int:
-        """Bytes of the body that will leave."""
-        if len(self.spans) == 1:
-            return self.spans[0].length
-        return len(self.body) or sum([span.length for span in self.spans])
 
 
 def decide(request: Request, answer: Answer) -> Decided:
@@ -50,14 +17,9 @@ def decide(request: Request, answer: Answer) -> Decided:
     """
     if isinstance(answer, FileReply):
         return _of_file(request, answer)
-    body = answer.body
-    further = _checked(answer.headers) if answer.headers else ()
-    if answer.status in _BODILESS:
-        return Decided(answer.status, further)
-    own = (("Content-Type", answer.media_type), ("Content-Length", str(len(body))))
     if request.method == "HEAD":
-        return Decided(answer.status, own + further, size=len(body))
-    return Decided(answer.status, own + further, body, size=len(body))
+        return answer.decided_for_head
+    return answer.decided
 
 
 def _of_file(request: Request, answer: FileReply) -> Decided:
@@ -65,7 +27,7 @@ def _of_file(request: Request, answer: FileReply) -> Decided:
     size, etag, modified = content.size, content.etag, content.modified
     chosen = select(request.method, request.headers, size, etag, modified)
     status = chosen.status
-    further = _checked(answer.headers) if answer.headers else ()
+    further = checked(answer.headers) if answer.headers else ()
     facts = _facts(etag, modified)
     if status == 304:
         return Decided(304, facts + further, size=size)
@@ -76,7 +38,7 @@ def _of_file(request: Request, answer: FileReply) -> Decided:
         said = (("Content-Type", TEXT), ("Content-Length", str(len(bare))))
         body = b"" if request.method == "HEAD" else bare
         return Decided(status, said + facts + further, body, size=size)
-    own: tuple[tuple[str, str], ...] = (
+    own: Headers = (
         ("Content-Type", content.media_type),
         ("Content-Length", str(chosen.length)),
     )
@@ -90,7 +52,7 @@ def _of_file(request: Request, answer: FileReply) -> Decided:
 
 
 @lru_cache(256)
-def _facts(etag: str, modified: int) -> tuple[tuple[str, str], ...]:
+def _facts(etag: str, modified: int) -> Headers:
     always = ("Accept-Ranges", "bytes"), ("ETag", etag)
     return (*always, ("Last-Modified", http_date(modified))) if modified else always
 
@@ -117,13 +79,6 @@ def cut(extents: tuple[Extent, ...], start: int, length: int) -> tuple[Extent, .
     return tuple(pieces)
 
 
-def _checked(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    for name, value in headers:
-        if not _VALUE.fullmatch(value):
-            raise ValueError(f"not a header value: {name}: {value!r}")
-    return tuple(each for each in headers if each[1])  # an empty one locks OVMF up (W155)
-
-
 def head(decided: Decided, block: bytes, connection: str) -> bytes:
     """
     The head of a reply as bytes.
@@ -131,10 +86,9 @@ def head(decided: Decided, block: bytes, connection: str) -> bytes:
     :param block: status line, ``Server`` and ``Date``.
     :param connection: ``close``, ``keep-alive`` or empty: the header is left out then.
     """
-    lines = "".join([f"{name}: {value}\r\n" for name, value in decided.headers])
     if connection:
-        lines += f"Connection: {connection}\r\n"
-    return b"%b%b\r\n" % (block, lines.encode("latin-1"))
+        return b"%b%bConnection: %b\r\n\r\n" % (block, decided.lines, connection.encode("ascii"))
+    return b"%b%b\r\n" % (block, decided.lines)
 
 
 class Blocks:

@@ -3,7 +3,7 @@
 from attrs import define
 from twisted.internet.defer import Deferred
 
-from .decision import Decided
+from .decided import Decided
 from .reply import Finished, Outcome, Reply
 from .request import Request
 from .routing import Answer, Application

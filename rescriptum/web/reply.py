@@ -1,14 +1,17 @@
 """What a route decides to say, as a value; the listener performs it."""
 
 from enum import Enum
+from functools import cached_property
 from http import HTTPStatus
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ..values import Content
+from .decided import Decided, checked
 from .request import Request
 
 TEXT = "text/plain; charset=utf-8"
+_BODILESS = (204, 304)
 #: RFC 9110's words; Python's differ by its version.
 PHRASES = {each.value: each.phrase for each in HTTPStatus} | {
     413: "Content Too Large",
@@ -33,6 +36,22 @@ class Reply:
     headers: tuple[tuple[str, str], ...] = ()
     about: object = None
     reason: str = ""
+
+    # A script that never changes is one reply for every machine: it is decided once.
+    @cached_property
+    def decided(self) -> Decided:
+        """:raises ValueError: for a header that no reply may carry: that is the route's fault."""
+        further = checked(self.headers) if self.headers else ()
+        if self.status in _BODILESS:
+            return Decided(self.status, further)
+        length = len(self.body)
+        own = ("Content-Type", self.media_type), ("Content-Length", str(length))
+        return Decided(self.status, own + further, self.body, size=length)
+
+    @cached_property
+    def decided_for_head(self) -> Decided:
+        """The same without the body (W150)."""
+        return evolve(self.decided, body=b"")
 
 
 @frozen
