@@ -325,7 +325,7 @@ def _text_of(path: Path, problems: list[Problem]) -> str:
 def _readable_by_others(path: Path) -> list[Problem]:
     try:
         mode = stat.S_IMODE(os.stat(path).st_mode)
-    except OSError:
+    except (OSError, ValueError):
         return []
     if not mode & 0o044:
         return []

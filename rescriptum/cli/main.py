@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar, NoReturn, TextIO
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorCore
 from twisted.internet.task import react
 from twisted.python.usage import Options, UsageError
 
@@ -52,6 +53,7 @@ def perform(leaf: Options, reading: Reading, out: TextIO, err: TextIO) -> int:
 
 def _perform_later(leaf: PerformedLater, config: Config, out: TextIO, err: TextIO) -> int:
     codes: list[int] = []
+    failed: list[OSError] = []
 
     def started(reactor: object) -> Deferred[None]:
         async def run() -> None:
@@ -60,12 +62,24 @@ def _perform_later(leaf: PerformedLater, config: Config, out: TextIO, err: TextI
             except RescriptumError as e:
                 err.write(f"error: {e}\n")
                 codes.append(FAILED)
+            except OSError as e:  # for run(), as that of any other command
+                failed.append(e)
 
-        return Deferred.fromCoroutine(run())
+        done: Deferred[None] = Deferred()
+        # Not before: until it runs, Ctrl-C strikes in the middle of whatever is done here.
+        IReactorCore(reactor).callWhenRunning(
+            lambda: Deferred.fromCoroutine(run()).chainDeferred(done)
+        )
+        return done
 
     try:
         react(started)
     except SystemExit as e:
+        if failed:
+            raise failed[0] from None
+        if not codes and e.code == DONE:
+            err.write("error: interrupted before it was done\n")
+            return FAILED
         if not codes:  # our own fault: react has shown the traceback
             return e.code if isinstance(e.code, int) else FAILED
     return codes[0]
@@ -101,10 +115,21 @@ def _leaf(options: Options) -> Options:
 
 def run() -> NoReturn:
     """The console script."""
+    code: object
     try:
-        code = main(sys.argv[1:], os.environ, sys.stdout, sys.stderr)
+        try:
+            code = main(sys.argv[1:], os.environ, sys.stdout, sys.stderr)
+        except SystemExit as e:  # --help and --version
+            code = e.code
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output went away: head, less
+    except KeyboardInterrupt:
+        sys.stderr.write("error: interrupted before it was done\n")
+        code = FAILED
+    except OSError as e:
+        # What is left in the buffer would be tried again at the very end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(e, BrokenPipeError):  # the reader of our output went away: head, less
+            where = f"{e.filename}: " if e.filename is not None else ""
+            sys.stderr.write(f"error: {where}{e.strerror or e}\n")
         code = FAILED
     sys.exit(code)
