@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -23,6 +24,9 @@ from attrs import define, field, frozen
 HERE = Path(__file__).parent
 TOOLS = HERE / "bin"
 TICKS = os.sysconf("SC_CLK_TCK")
+#: Where it is allowed, servers and load generators preempt whatever else the machine does: ratios
+#: then say something there too. Real-time tasks get 950 ms of each second, so quote no p99.
+FIRST = ("chrt", "-r", "1") if os.geteuid() == 0 and shutil.which("chrt") else ()
 
 
 def children(pid: int) -> list[int]:
@@ -63,6 +67,7 @@ class Server:
     A server that runs for as long as the ``with`` block does.
 
     :ivar kind: ``udp`` or ``tcp``, and ``port``: what it listens at when it is ready.
+    :ivar prefix: :data:`FIRST`, where nothing else may come between.
     """
 
     name: str
@@ -71,6 +76,7 @@ class Server:
     port: int
     environ: Mapping[str, str] = field(factory=dict)
     log: Path = Path(os.devnull)
+    prefix: Sequence[str] = ()
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def __enter__(self) -> Self:
@@ -78,7 +84,7 @@ class Server:
             raise RuntimeError(f"{self.name}: {self.kind} port {self.port} is taken already")
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self.argv,
+                [*self.prefix, *self.argv],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -141,7 +147,9 @@ def load(server: Server, argv: Sequence[str], rate: str, seconds: float = 120) -
     :param rate: which of its figures is the rate.
     """
     before = server.cpu()
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=seconds, check=False)
+    done = subprocess.run(
+        [*FIRST, *argv], capture_output=True, text=True, timeout=seconds, check=False
+    )
     try:
         figures = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
@@ -183,6 +191,33 @@ def measure(
             for server in (*servers[first:], *servers[:first]):
                 samples = results.setdefault(case, {}).setdefault(server.name, [])
                 samples.append(run(server, options))
+
+
+def compare(
+    cases: Mapping[str, Sequence[str]],
+    bars: Sequence[Bar],
+    servers: Sequence[Server],
+    run: Run,
+    rounds: int,
+) -> Results:
+    """
+    Measure every case of ours, which is the first server, and of the peers it has bars beside.
+
+    A machine that has other work drifts more than a few rounds level out: where a floor was not
+    reached there are as many rounds again, twice at most, and all of them count.
+    """
+    ours = servers[0]
+    results: Results = {}
+    for _ in range(3):
+        for number in range(rounds):
+            for case, options in cases.items():
+                peers = {ours.name} | {bar.peer for bar in bars if bar.case == case}
+                turn = [each for each in servers if each.name in peers]
+                first = number % len(turn)
+                measure({case: options}, turn[first:] + turn[:first], run, 1, results)
+        if all(ratio(results, bar, ours.name) >= bar.floor for bar in bars):
+            break
+    return results
 
 
 def ratio(results: Results, bar: Bar, ours: str, figure: str = "rate") -> float:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from .benchlib import HERE, TOOLS, Bar, Results, Sample, Server, load, measure, report
+from .benchlib import FIRST, HERE, TOOLS, Bar, Sample, Server, compare, load, report
 
 NAME = "loader.efi"
 SIZE = 1048677
@@ -116,16 +116,15 @@ def servers(root: Path) -> list[Server]:
         "RESCRIPTUM_TFTP_ADDR": f"127.0.0.1:{PORTS[OURS]}",
     }
     return [
-        Server(name, argv, "udp", PORTS[name], environ, root / f"{name}.log")
+        Server(name, argv, "udp", PORTS[name], environ, root / f"{name}.log", FIRST)
         for name, argv in commands.items()
     ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.tftp", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="of every case and server")
+    parser.add_argument("--rounds", type=int, default=3, help="of every case and server")
     rounds = int(parser.parse_args().rounds)
-    results: Results = {}
     with tempfile.TemporaryDirectory(prefix="rescriptum-bench-") as directory:
         root = Path(directory)
         root.chmod(0o755)
@@ -133,13 +132,13 @@ def main() -> int:
         beside = servers(root)
 
         def run(server: Server, options: Sequence[str]) -> Sample:
-            argv = [str(TOOLS / "tftpload"), "-A", "-p", str(server.port), "-f", NAME]
+            argv = [*FIRST, str(TOOLS / "tftpload"), "-A", "-p", str(server.port), "-f", NAME]
             return load(server, [*argv, "-r", str(root / NAME), "-d", "60", *options], "MBps")
 
         with ExitStack() as running:
             for each in beside:
                 running.enter_context(each)
-            measure(CASES, beside, run, rounds, results)
+            results = compare(CASES, BARS, beside, run, rounds)
     return 0 if report(results, BARS, OURS, "MB/s") else 1
 
 

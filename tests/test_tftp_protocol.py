@@ -448,6 +448,35 @@ class RequestTests(ServerTestCase):
         self.assertEqual(self.server.transfers, 0)
 
 
+class StormTests(ServerTestCase):
+    def test_what_all_ask_for_is_looked_for_once(self) -> None:
+        """And again at the next tick, so that a new file is found."""
+        looked: list[bytes] = []
+
+        class Counting(MemoryLoaders):
+            def find(self, name: bytes) -> Content | Generated:
+                looked.append(name)
+                return super().find(name)
+
+        files = {b"f": FILE}
+        self.replace(self.make(Counting(files)))
+        for n in range(1, 20):
+            self.ask(asked(), (f"192.0.2.{n}", 9))
+        self.assertEqual(len(looked), 2)  # nothing is kept before the first one is under way
+        files[b"f"] = b"new"
+        self.wait(0.25)
+        self.assertEqual(decode(self.ask(asked(), ("192.0.2.99", 9)).sent[0]), Data(1, b"new"))
+
+    def test_nothing_is_kept_where_no_transfer_is_under_way(self) -> None:
+        """There is no tick then that would forget it."""
+        files = {b"one": b"old"}
+        self.replace(self.make(MemoryLoaders(files)))
+        for _ in range(2):
+            self.ask(asked(b"one")).deliver(ack(1))
+        files[b"one"] = b"new"
+        self.assertEqual(decode(self.ask(asked(b"one")).sent[0]), Data(1, b"new"))
+
+
 class RepeatedRequestTests(ServerTestCase):
     def test_joins_the_running_transfer(self) -> None:
         """One transfer, one port, at most one acknowledgement of options extra (field case B23)."""

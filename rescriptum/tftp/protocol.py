@@ -150,6 +150,7 @@ class TFTPServer:
         self._refusals = RefusalLog(self._log)
         self._running: dict[_Key, _Running] = {}
         self._peers: Counter[str] = Counter()
+        self._found: dict[bytes, Content | Generated] = {}
         self._idle: list[Deferred[None]] = []
         self._ticking = LoopingCall(self._tick)
         self._ticking.clock = clock
@@ -216,9 +217,18 @@ class TFTPServer:
         elif not self._joins(key, request):
             try:
                 self._make_room(host)
-                self._start(key, request, arrival, self._loaders.find(request.filename))
+                self._start(key, request, arrival, self._find(request.filename))
             except RescriptumError as e:
                 self._refuse(arrival, e.code, str(e), request)
+
+    def _find(self, name: bytes) -> Content | Generated:
+        """What a storm asks for is looked for once between two ticks."""
+        found = self._found.get(name)
+        if found is None:
+            found = self._loaders.find(name)
+            if self._ticking.running and len(self._found) < self._limits.transfers:
+                self._found[name] = found
+        return found
 
     def _joins(self, key: _Key, request: ReadRequest) -> bool:
         """Whether this is a request again that is being answered (W124); another one ends it."""
@@ -302,6 +312,7 @@ class TFTPServer:
             self._log.failure("Reading {loader}", failure, loader=running.loader)
 
     def _tick(self) -> None:
+        self._found.clear()
         now = self._monotonic()
         for running in list(self._running.values()):
             if running.sending is not None:
@@ -327,6 +338,7 @@ class TFTPServer:
         if not self._peers[running.host]:
             del self._peers[running.host]
         if not self._running:
+            self._found.clear()
             if self._ticking.running:
                 self._ticking.stop()
             waiting, self._idle = self._idle, []
