@@ -1,0 +1,1 @@
+Loaders are served over TFTP with block sizes, windows and timeouts negotiated (RFC 2347 to 2349 and 7440), over IPv4 and IPv6, from the address that was asked, within bounds; the log tells a blocked return path and a too small MTU apart from a machine that fell silent.
