@@ -1,5 +1,7 @@
 """Tests for ``rescriptum.tftp.refusals``."""
 
+from pathlib import Path
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.tftp.refusals import KINDS, PERIOD, REFUSALS, Tally, refusal
@@ -14,6 +16,12 @@ class RefusalTests(SynchronousTestCase):
             if error is not None:
                 self.assertTrue(error.text.isascii() and error.text)
                 self.assertNotIn(b"\0", error.text)
+
+    def test_the_page_for_operators_explains_each(self) -> None:
+        """``refused`` itself is the class of the others and comes from nowhere."""
+        page = (Path(__file__).parent.parent / "docs" / "tftp.md").read_text()
+        for code in REFUSALS.keys() - {"refused"}:
+            self.assertIn(f"`refused: {code}`", page)
 
     def test_what_nobody_foresaw_is_the_undefined_error(self) -> None:
         """It is answered: silence would cost the client half a minute."""
