@@ -99,10 +99,18 @@ class AnswerDirectoryTests(Directory):
         self.assertEqual(self.problems(), {"m1.toml": "not served: it belongs in m1/proxmox.toml"})
 
     def test_links_in_a_circle(self) -> None:
-        """One beside the machines is no machine, and takes nothing with it."""
+        """
+        A machine behind a link that leads nowhere may have any document: it gets an error, never
+        the default. The others are served.
+        """
         (self.path / "loop").symlink_to("loop")
+        (self.path / "m1").symlink_to("unmounted")
         self.write("m2/x.ks", b"2")
-        self.assertEqual(self.bodies(), {"m2/x.ks": b"2"})
+        machines = self.directory.read().machines
+        self.assertEqual(machines["m2"]["ks"].body, b"2")
+        for name in ("loop", "m1"):
+            self.assertEqual({each.body for each in machines[name].values()}, {None})
+            self.assertEqual(self.problems()[name], "a symbolic link that leads nowhere")
 
     def test_links_are_followed(self) -> None:
         """To a file and to a directory; one that leads nowhere is a broken document."""
@@ -117,8 +125,12 @@ class AnswerDirectoryTests(Directory):
         self.assertEqual(list(self.problems()), ["m3/x.cfg"])
 
     def test_a_directory_that_is_missing_is_empty(self) -> None:
+        """And that is a problem to tell: most often it is a name that was misspelt."""
         directory = AnswerDirectory(self.path / "none", lambda: self.now)
         self.assertEqual(directory.read().machines, {})
+        [problem] = directory.read().problems
+        self.assertEqual(problem.source, str(self.path / "none"))
+        self.assertIn("no such directory", problem.text)
 
     def test_one_that_cannot_be_listed_is_not(self) -> None:
         """Machines must not be told that nothing claims them because a disk has gone."""

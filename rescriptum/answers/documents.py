@@ -88,10 +88,12 @@ class Listing:
 
     :ivar folders: by name.
     :ivar loose: files with a known extension that lie beside the folders.
+    :ivar problems: of the directory itself.
     """
 
     folders: tuple[Folder, ...] = ()
     loose: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 Documents = Mapping[str, Document]
@@ -117,7 +119,8 @@ class AnswerSet:
         machines: dict[str, Documents] = {}
         default: Folder | None = None
         defaults: Documents = {}
-        problems = [
+        problems = list(listing.problems)
+        problems += [
             Problem(name, f"not served: it belongs in {_new_path(name)}") for name in listing.loose
         ]
         for folder in listing.folders:

@@ -79,12 +79,19 @@ class AnswerDirectory:
 
     def _listed(self, known: dict[str, tuple[Signature, Document]]) -> Listing:
         folders, loose = [], []
-        for entry in _visible(self._path):
+        try:
+            entries = _visible(self._path)
+        except FileNotFoundError:
+            problem = Problem(str(self._path), "no such directory: no machine gets an answer")
+            return Listing(problems=(problem,))
+        for entry in entries:
             if _is_directory(entry):
                 if entry.name.lower() != GROUPS:
                     folders.append(self._folder(entry, known))
             elif format_of(entry.name) is not None:
                 loose.append(entry.name)
+            elif entry.is_symlink() and not os.path.exists(entry.path):
+                folders.append(Folder(entry.name, error="a symbolic link that leads nowhere"))
         return Listing(tuple(folders), tuple(loose))
 
     def _folder(
@@ -96,6 +103,8 @@ class AnswerDirectory:
                 for entry in _visible(folder.path)
                 if (kind := format_of(entry.name)) is not None and not _is_directory(entry)
             ]
+        except FileNotFoundError:  # gone since it was listed
+            return Folder(folder.name)
         except OSError as e:
             return Folder(folder.name, error=f"unreadable: {e.strerror}")
         documents = (self._document(source, entry, kind, known) for source, entry, kind in files)
@@ -126,11 +135,8 @@ class AnswerDirectory:
 
 def _visible(path: str | Path) -> Iterator[os.DirEntry[str]]:
     """Entries by name but hidden ones: ``._answer.toml`` of a Mac is no answer."""
-    try:
-        with os.scandir(path) as entries:
-            found = [entry for entry in entries if not entry.name.startswith(".")]
-    except FileNotFoundError:
-        return iter(())
+    with os.scandir(path) as entries:
+        found = [entry for entry in entries if not entry.name.startswith(".")]
     return iter(sorted(found, key=lambda entry: entry.name))
 
 
