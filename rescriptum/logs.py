@@ -67,11 +67,13 @@ class Lines:
     Writes the operator's lines.
 
     :ivar show: ``all``, or ``problems``: what went wrong, and the server's own lines.
+    :ivar on_stderr: whether who starts the server sees them.
     """
 
     def __init__(self, out: TextIO, show: str) -> None:
         self._out = out
         self._problems_only = show == "problems"
+        self.on_stderr = out is sys.stderr
 
     def __call__(self, event: LogEvent) -> None:
         if self._wanted(event):

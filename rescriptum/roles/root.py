@@ -16,6 +16,7 @@ from twisted.python.components import Componentized
 from twisted.python.failure import Failure
 
 from ..errors import ConfigError
+from ..logs import Lines
 from ..net.workers import WorkerPool
 
 
@@ -65,12 +66,18 @@ class Root(MultiService):
             super().privilegedStartService()
         except ConfigError as e:
             for problem in e.problems:
-                sys.stderr.write(f"error: {problem}\n")
+                self._log.error("{problem}", problem=str(problem))
+                if not (isinstance(self._observer, Lines) and self._observer.on_stderr):
+                    # Not sys.stderr, which is the log by now; and that may be off.
+                    print(f"error: {problem}", file=sys.__stderr__)
             raise SystemExit(1) from e
 
     def startService(self) -> None:
         for pool in self._pools:
             pool.start()
+        # A terminal that closes ends what runs in it; anybody else wants something read again.
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL and not os.isatty(0):
+            signal.signal(signal.SIGHUP, self._hung_up)
         self._log.info("{greeting}", greeting=self._greeting)
         super().startService()
         self._core.callWhenRunning(self._obey)
@@ -79,6 +86,10 @@ class Root(MultiService):
         """Being told to stop is no failure: exit code 0, where twistd would kill itself."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._told_to_stop)
+
+    def _hung_up(self, number: int, frame: FrameType | None) -> None:
+        text = "SIGHUP: nothing to read again without a certificate"
+        self._threads.callFromThread(self._log.info, text)
 
     def _told_to_stop(self, number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)  # told twice, it waits for nothing

@@ -13,6 +13,7 @@ from twisted.internet.interfaces import (
 
 from .. import __version__
 from ..answers.resource import Answers
+from ..answers.service import AnswersService
 from ..answers.store import AnswerStore
 from ..boot.resource import LoaderTree
 from ..boot.scripts import Choice
@@ -32,6 +33,7 @@ from ..web.routing import Application, Mounted
 from ..web.service import WebService
 from ..web.site import Limits, Site
 from . import scripts
+from .readable import ReadableService
 from .root import Root
 
 #: Threads for listing directories, probing images and reading ahead: what one disk can do at once.
@@ -52,7 +54,12 @@ def make_server(config: Config, reactor: Reactor) -> IService:
         tls = CertificateService(reactor, config.tls.certificate, config.tls.key)
         tls.setServiceParent(root)
 
-    answers = Answers(AnswerStore(config.answers.directory, workers, reactor), workers)
+    readable = {"media": config.media.directory, "boot": config.boot.directory}
+    ReadableService(readable).setServiceParent(root)
+
+    store = AnswerStore(config.answers.directory, workers, reactor)
+    AnswersService(store).setServiceParent(root)
+    answers = Answers(store, workers)
     limits = Limits.answers(config.answers.connections, config.answers.seconds)
     site = Site(answers, reactor=reactor, limits=limits, workers=workers)
     WebService(reactor, "answers", config.answers.listen, site, tls).setServiceParent(root)

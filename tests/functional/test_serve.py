@@ -125,7 +125,39 @@ class StartTests(ServeCase):
             server = self.serve()
             self.assertEqual(server.exited(), 1)
         self.assertIn("error: media: cannot listen on", server.text)
+        self.assertNotIn("error: error:", server.text)
         self.assertNotIn("Traceback", server.text)
+
+    def test_why_it_did_not_start_is_told_where_no_log_is(self) -> None:
+        """In the log where there is one, and on standard error always."""
+        log = self.here / "lines"
+        with socket.create_server(("127.0.0.1", self.media)):
+            for changes in ({"RESCRIPTUM_LOG": "off"}, {"RESCRIPTUM_LOG_FILE": str(log)}):
+                server = self.serve(**changes)
+                self.assertEqual(server.exited(), 1)
+                self.assertIn("error: media: cannot listen on", server.text)
+        self.assertIn("error: media: cannot listen on", log.read_text())
+
+    def test_tells_what_it_cannot_read_before_a_machine_asks(self) -> None:
+        """As the user that it became: to root everything can be read."""
+        if os.geteuid() != 0:
+            raise SkipTest("only root can become somebody else")
+        for path in [self.here, *self.here.rglob("*")]:
+            path.chmod(0o755)
+        for name in ("answers", "media", "boot"):
+            (self.here / name).chmod(0o700)
+        server = self.serve(RESCRIPTUM_USER="nobody")
+        server.wait_for(r"warn: answers: \S+/answers: Permission denied")
+        for name in ("media", "boot"):
+            server.wait_for(rf"warn: {name}: \S+/{name}: user nobody cannot read it")
+
+    def test_a_hangup_ends_nothing(self) -> None:
+        """What rotates logs or reloads a unit sends it; without a certificate it means nothing."""
+        server = self.serve()
+        server.wait_for("tftp listens on")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for("SIGHUP: nothing to read again")
+        self.assertEqual(get(f"http://127.0.0.1:{self.answers}/health")[0], 200)
 
     def test_a_taken_tftp_port_is_survived(self) -> None:
         """Answers are the product: a second daemon on port 69 does not end them."""
