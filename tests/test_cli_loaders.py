@@ -10,8 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.boot.loaders import SERVED
 from rescriptum.cli.loaders import InstallOptions, ListOptions, LoadersOptions, manifest
-from rescriptum.config import Config, read
-from rescriptum.errors import Refused
+from rescriptum.config import Reading, read
+from rescriptum.errors import ConfigError, Refused
 
 UNDIONLY = "ipxe-undionly.kpxe"
 
@@ -24,8 +24,8 @@ class LoadersTestCase(SynchronousTestCase):
         self.boot.mkdir()
         self.out, self.err = StringIO(), StringIO()
 
-    def config(self) -> Config:
-        return read({"RESCRIPTUM_BOOT_DIR": str(self.boot)}, None).config()
+    def reading(self) -> Reading:
+        return read({"RESCRIPTUM_BOOT_DIR": str(self.boot)}, None)
 
     def package_file(self, relative: str, data: bytes) -> None:
         path = self.root / relative
@@ -40,13 +40,13 @@ class LoadersTestCase(SynchronousTestCase):
         self.out, self.err = StringIO(), StringIO()
         options = InstallOptions()
         options.parseOptions(["--root", str(self.root), *argv])
-        return options.perform(self.config(), self.out, self.err)
+        return options.perform_reading(self.reading(), self.out, self.err)
 
     def list(self, *argv: str) -> int:
         self.out, self.err = StringIO(), StringIO()
         options = ListOptions()
         options.parseOptions(argv)
-        return options.perform(self.config(), self.out, self.err)
+        return options.perform_reading(self.reading(), self.out, self.err)
 
 
 class InstallTests(LoadersTestCase):
@@ -122,10 +122,21 @@ class InstallTests(LoadersTestCase):
         self.assertIn(f"{'d' * 64}  ipxe.iso\n", (self.boot / "SHA256SUMS").read_text())
 
     def test_makes_the_directory(self) -> None:
+        """The configured one too: without it the server would not start."""
         self.whole_system()
         out = self.boot / "new" / "boot"
         self.assertEqual(self.install("--out", str(out)), 0)
         self.assertTrue((out / UNDIONLY).is_file())
+        self.boot = self.boot / "configured"
+        self.assertEqual(self.install(), 0)
+        self.assertTrue((self.boot / UNDIONLY).is_file())
+
+    def test_a_configuration_that_cannot_be_read_names_no_directory(self) -> None:
+        options = InstallOptions()
+        options.parseOptions(["--root", str(self.root)])
+        broken = read({"RESCRIPTUM_ENV_FILE": str(self.root / "none")}, None)
+        with self.assertRaises(ConfigError):
+            options.perform_reading(broken, self.out, self.err)
 
     def test_a_directory_that_cannot_be_written_is_an_error_with_its_name(self) -> None:
         blocked = self.boot / "file"
@@ -169,7 +180,7 @@ class ListTests(LoadersTestCase):
         options = ListOptions()
         options.parseOptions([])
         with self.assertRaises(Refused) as caught:
-            options.perform(read({}, None).config(), self.out, self.err)
+            options.perform_reading(read({}, None), self.out, self.err)
         self.assertIn("RESCRIPTUM_BOOT_DIR", str(caught.exception))
 
 

@@ -21,8 +21,8 @@ from ..boot.assets import (
     survey,
 )
 from ..boot.chain import MAX_SUMS, digests
-from ..config import Config
-from ..errors import Refused
+from ..config import Reading
+from ..errors import ConfigError, Refused
 from .options import Command, Group
 
 #: Files of a boot directory that are looked at.
@@ -34,13 +34,22 @@ def manifest() -> Manifest:
     return Manifest.parse((files("rescriptum.boot") / MANIFEST).read_text("utf-8"))
 
 
-def _directory(named: str | None, config: Config) -> Path:
-    """:raises Refused: when neither the command line nor the configuration names one."""
+def _directory(named: str | None, reading: Reading) -> Path:
+    """
+    The directory need not exist, and nothing else of the configuration matters: this is how one
+    that the server would not start on is mended.
+
+    :raises ConfigError: when the configuration cannot be read.
+    :raises Refused: when neither the command line nor the configuration names a directory.
+    """
     if named is not None:
         return Path(named)
-    if config.boot.directory is None:
+    if reading.problems:
+        raise ConfigError(reading.problems)
+    text = reading.values["RESCRIPTUM_BOOT_DIR"].text
+    if text is None:
         raise Refused("which boot directory? RESCRIPTUM_BOOT_DIR is not set, and none was named")
-    return config.boot.directory
+    return Path(text)
 
 
 def _digest(path: Path) -> str:
@@ -106,9 +115,9 @@ class InstallOptions(Command):
         ["replace", None, "Overwrite whatever is there."],
     ]
 
-    def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
+    def perform_reading(self, reading: Reading, out: TextIO, err: TextIO) -> int:
         """:raises Refused: when the directory cannot be read or written."""
-        directory = _directory(self["out"], config)
+        directory = _directory(self["out"], reading)
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._install(manifest(), directory, out, err)
@@ -187,9 +196,9 @@ class ListOptions(Command):
     ]
     optFlags: ClassVar[list[list[str | None]]] = [["json", "j", "For programs."]]
 
-    def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
+    def perform_reading(self, reading: Reading, out: TextIO, err: TextIO) -> int:
         """:raises Refused: when the directory cannot be read."""
-        directory = _directory(self["dir"], config)
+        directory = _directory(self["dir"], reading)
         try:
             assets = survey(manifest(), _found(directory), _sums(directory))
         except OSError as e:

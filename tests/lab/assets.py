@@ -21,6 +21,7 @@ SUITE = "trixie"
 KERNEL = "linux-image-cloud-amd64"
 INSTALLER = "debian-installer-12-netboot-amd64"
 INSTALLER_SUITE = "bookworm"
+OLDER_SUITE = "bookworm"
 FETCH_SECONDS = 300
 MARKER = "RESCRIPTUM-LAB-KERNEL-UP"
 
@@ -142,6 +143,20 @@ def tree() -> Path:
     return _made("tree", (unpack.read_bytes(), Path(__file__).read_bytes()), make)
 
 
+def older_packages() -> Path:
+    """Debian 12's own packages of loaders, unpacked: what somebody has who installed those."""
+
+    def make(path: Path) -> None:
+        work = path.with_suffix(".work")
+        shutil.rmtree(work, ignore_errors=True)
+        unpack = CHECKOUT / "ipxe" / "unpack.sh"
+        _call(unpack, work, OLDER_SUITE, "ipxe", "pxelinux", "syslinux-common")
+        shutil.copytree(work / "root", path, symlinks=True, dirs_exist_ok=True)
+        shutil.rmtree(work)
+
+    return _made("older", (OLDER_SUITE,), make)
+
+
 def installer() -> Path:
     """Debian's own network installer, as ``netboot.tar.gz`` unpacks."""
 
@@ -162,6 +177,6 @@ def installer() -> Path:
 
 
 if __name__ == "__main__":
-    wanted = [loaders, tree, *([installer] if "all" in sys.argv[1:] else [])]
+    wanted = [loaders, tree, *([older_packages, installer] if "all" in sys.argv[1:] else [])]
     for each in wanted:
         sys.stdout.write(f"{each()}\n")

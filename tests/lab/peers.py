@@ -22,26 +22,31 @@ class BootServer:
     ``twistd -n rescriptum`` from this checkout, alone in its namespace.
 
     :ivar answers: its answer set, and ``media`` its images; both start empty.
+    :ivar loaders: its boot directory.
     """
 
     _running: Running
 
     def __init__(self, network: Network, loaders: Path) -> None:
         self._network = network
+        self.loaders = loaders
         self.answers = network.directory / "answers"
         self.media = network.directory / "media"
         for each in (self.answers, self.media):
             shutil.rmtree(each, ignore_errors=True)
             each.mkdir()
-        self._environment = {
+        network.host("srv", SERVER)
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        return {
             "PYTHONPATH": str(CHECKOUT),
             "RESCRIPTUM_ANSWERS_DIR": str(self.answers),
             "RESCRIPTUM_MEDIA_DIR": str(self.media),
-            "RESCRIPTUM_BOOT_DIR": str(loaders),
+            "RESCRIPTUM_BOOT_DIR": str(self.loaders),
             "RESCRIPTUM_BOOT_TIMEOUT_SECS": "1",
             "RESCRIPTUM_PUBLIC_HOST": SERVER,
         }
-        network.host("srv", SERVER)
 
     def start(self) -> None:
         """:raises AssertionError: when it does not listen within 20 seconds."""
@@ -63,15 +68,15 @@ class BootServer:
         if not listens:
             raise AssertionError(f"the server does not listen:\n{self._running.text()[-4000:]}")
 
-    def command(self, *argv: str) -> str:
+    def command(self, *argv: str, code: int = 0) -> str:
         """
         :returns: what ``rescriptum ARGV`` prints, run as the server is.
-        :raises AssertionError: when it exits with anything but 0.
+        :raises AssertionError: when it exits with anything but ``code``.
         """
         done = self._network.call(
             "srv", [sys.executable, "-c", _RESCRIPTUM, *argv], self._environment
         )
-        if done.returncode:
+        if done.returncode != code:
             raise AssertionError(f"rescriptum {' '.join(argv)}: {done.stdout}{done.stderr}")
         return done.stdout
 
