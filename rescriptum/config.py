@@ -194,14 +194,18 @@ class Reading:
             found.append(at("RESCRIPTUM_MEDIA_ADDR", text))
         for name in ("RESCRIPTUM_BOOT_DIR", "RESCRIPTUM_MEDIA_DIR"):
             directory = parsed[name]
-            if isinstance(directory, Path) and not directory.is_dir():
+            if isinstance(directory, Path) and not os.path.isdir(directory):
                 found.append(at(name, f"no such directory: {directory}"))
         logo = parsed["RESCRIPTUM_BOOT_LOGO"]
-        if isinstance(logo, Path) and not (logo.is_file() and os.access(logo, os.R_OK)):
+        if isinstance(logo, Path) and not (os.path.isfile(logo) and os.access(logo, os.R_OK)):
             found.append(at("RESCRIPTUM_BOOT_LOGO", f"no file that can be read: {logo}"))
         for one, other in (("CERT", "KEY"), ("KEY", "CERT")):
             if given(f"RESCRIPTUM_TLS_{one}") and not given(f"RESCRIPTUM_TLS_{other}"):
                 found.append(at(f"RESCRIPTUM_TLS_{one}", f"needs RESCRIPTUM_TLS_{other} too"))
+            pem = parsed[f"RESCRIPTUM_TLS_{one}"]
+            # Whether it can be read is root's to know, when the server starts.
+            if isinstance(pem, Path) and not os.path.isfile(pem):
+                found.append(at(f"RESCRIPTUM_TLS_{one}", f"no such file: {pem}"))
         user, group = parsed["RESCRIPTUM_USER"], parsed["RESCRIPTUM_GROUP"]
         if isinstance(user, str) and not _exists(pwd.getpwnam, user):
             found.append(at("RESCRIPTUM_USER", f"no such user: {user}"))
@@ -221,11 +225,12 @@ def _exists(look_up: Callable[[str], object], name: str) -> bool:
 
 
 def _clash(one: Listen, other: Listen) -> bool:
-    """Whether both cannot be bound; port 0 is any free one."""
-    wild = {"0.0.0.0", "::"}
-    return one.port == other.port != 0 and (
-        one.host == other.host or bool({one.host, other.host} & wild)
-    )
+    """Whether both cannot be bound; port 0 is any free one, and ``::`` takes IPv4 too."""
+    hosts = {one.host, other.host}
+    if one.port != other.port or one.port == 0:
+        return False
+    v4 = not any(":" in each for each in hosts)
+    return len(hosts) == 1 or "::" in hosts or ("0.0.0.0" in hosts and v4)
 
 
 def _assembled(parsed: Mapping[str, object]) -> Config:

@@ -5,7 +5,9 @@ A value is text from the environment, a TOML file or an environment file; its ro
 would be right.
 """
 
+import re
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
 
 from attrs import frozen
@@ -81,6 +83,9 @@ def _ports(text: str) -> tuple[int, int]:
     return ports
 
 
+_NAME = re.compile(r"[0-9A-Za-z-]{1,63}(\.[0-9A-Za-z-]{1,63})*\.?")
+
+
 def _host(text: str) -> str:
     """A host alone: whatever generated scripts put before ``:8001``."""
     if "://" in text:
@@ -88,14 +93,17 @@ def _host(text: str) -> str:
     if "/" in text:
         raise ValueError(f"a host without a path, not {text!r}")
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
-    if ":" in bare:
-        try:
-            return Listen.parse(f"[{bare}]:0").host
-        except ValueError:
+    try:
+        address = ip_address(bare)
+    except ValueError:
+        if ":" in bare:
             raise ValueError(f"a host without a port, not {text!r}") from None
-    if not bare or not all(each.isalnum() or each in "-." for each in bare) or not bare.isascii():
-        raise ValueError(f"an address or a host name, not {text!r}")
-    return bare
+        if not _NAME.fullmatch(bare):
+            raise ValueError(f"an address or a host name, not {text!r}") from None
+        return bare
+    if address.is_unspecified or address.is_multicast or "%" in bare:
+        raise ValueError(f"an address that machines can be sent to, not {text!r}")
+    return str(address)
 
 
 def _text(text: str) -> str:

@@ -1,6 +1,8 @@
 """Tests for ``rescriptum.config`` and the table it reads, ``rescriptum.settings``."""
 
+import os
 from pathlib import Path
+from typing import NoReturn
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,12 +91,14 @@ class ProblemTests(ConfigCase):
 
     def test_refuses_contradictions(self) -> None:
         """Each of these would start and then do something other than what was asked."""
-        nowhere = str(self.here / "nowhere")
+        nowhere, here = str(self.here / "nowhere"), __file__
         for environ, words in (
             ({"RESCRIPTUM_MEDIA_ADDR": "0.0.0.0:8001"}, "nothing to serve there"),
             ({"RESCRIPTUM_TFTP_ADDR": "0.0.0.0:69"}, "no loaders to hand over"),
             ({"RESCRIPTUM_BOOT_DIR": nowhere}, "no such directory"),
-            ({"RESCRIPTUM_TLS_CERT": "cert.pem"}, "needs RESCRIPTUM_TLS_KEY too"),
+            ({"RESCRIPTUM_TLS_CERT": here}, "needs RESCRIPTUM_TLS_KEY too"),
+            ({"RESCRIPTUM_TLS_CERT": nowhere, "RESCRIPTUM_TLS_KEY": here}, "no such file"),
+            ({"RESCRIPTUM_TLS_CERT": here, "RESCRIPTUM_TLS_KEY": nowhere}, "no such file"),
             ({"RESCRIPTUM_USER": "no-such-user"}, "no such user"),
             ({"RESCRIPTUM_GROUP": "nogroup"}, "needs RESCRIPTUM_USER too"),
             ({"RESCRIPTUM_CONFIG": nowhere}, "cannot be read"),
@@ -111,10 +115,23 @@ class ProblemTests(ConfigCase):
             self.assertEqual(len(found), 1, (environ, found))
             self.assertIn(words, found[0])
 
+    def test_a_path_that_may_not_be_looked_at_is_a_problem(self) -> None:
+        """Somebody who is not root looks at the server's configuration."""
+
+        def refused(*args: object, **kwargs: object) -> NoReturn:
+            raise PermissionError(13, "Permission denied")
+
+        self.patch(os, "stat", refused)
+        path = str(self.here)
+        for name in ("BOOT_DIR", "MEDIA_DIR", "BOOT_LOGO"):
+            self.assertEqual(len(self.problems(**{f"RESCRIPTUM_{name}": path})), 1, name)
+
     def test_listeners_may_not_share_an_address(self) -> None:
         """A wildcard takes every address of its port; port 0 is any free one."""
         base = {"RESCRIPTUM_BOOT_DIR": str(self.here), "RESCRIPTUM_LISTEN_ADDR": "0.0.0.0:8001"}
         self.assertEqual(len(self.problems(**base, RESCRIPTUM_MEDIA_ADDR="127.0.0.1:8001")), 1)
+        self.assertEqual(len(self.problems(**base, RESCRIPTUM_MEDIA_ADDR="[::]:8001")), 1)
+        self.assertEqual(self.problems(**base, RESCRIPTUM_MEDIA_ADDR="[::1]:8001"), [])
         base["RESCRIPTUM_LISTEN_ADDR"] = "127.0.0.1:0"
         self.assertEqual(self.problems(**base, RESCRIPTUM_MEDIA_ADDR="127.0.0.1:0"), [])
 
@@ -125,6 +142,11 @@ class ProblemTests(ConfigCase):
             ("a/b", "without a path"),
             ("a:80", "without a port"),
             ("a b", "an address or a host name"),
+            ("a..b", "an address or a host name"),
+            ("0.0.0.0", "that machines can be sent to"),
+            ("[::]", "that machines can be sent to"),
+            ("224.0.0.1", "that machines can be sent to"),
+            ("fe80::1%eth0", "that machines can be sent to"),
         ):
             [found] = self.problems(RESCRIPTUM_PUBLIC_HOST=text)
             self.assertIn(words, found)
