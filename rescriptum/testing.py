@@ -79,7 +79,7 @@ class MemoryChannel:
     :ivar sent: the datagrams that left, one by one, also where one call sent several.
     :ivar calls: how many calls sent them.
     :ivar closed: whether it is.
-    :ivar unable: what :meth:`segment` raises, or a call that sends more than one datagram.
+    :ivar unable: what a send raises while :meth:`segment` has set a size.
     :ivar failures: what the next sends raise, in order.
     """
 
@@ -108,7 +108,7 @@ class MemoryChannel:
             raise self.failures.popleft()
         datagrams = bytes(data)
         step = self._segment or len(datagrams)
-        if self.unable is not None and step < len(datagrams):
+        if self.unable is not None and self._segment:
             raise self.unable
         self.calls += 1
         self.sent += [datagrams[at : at + step] for at in range(0, len(datagrams), step)]

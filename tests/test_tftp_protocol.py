@@ -488,6 +488,16 @@ class RepeatedRequestTests(ServerTestCase):
         self.assertEqual(channel.taken(), [b"\0\6tsize\x0048000\0"] * 2)
         self.assertEqual(self.server.transfers, 1)
 
+    def test_a_late_duplicate_changes_nothing(self) -> None:
+        """Blocks are on their way: it goes on with the next one."""
+        channel = self.ask(asked())
+        channel.deliver(ack(1), ack(2))
+        channel.taken()
+        self.assertEqual(self.udp.deliver(asked(), PEER), [])
+        self.assertEqual(channel.taken(), [])
+        channel.deliver(ack(3))
+        self.assertEqual(decode(channel.taken()[0]), Data(4, FILE[1536:2048]))
+
     def test_another_request_from_the_same_port_replaces_it(self) -> None:
         """A ROM that keeps its port goes on with its next file."""
         first = self.ask(asked())
@@ -539,6 +549,12 @@ class BoundTests(ServerTestCase):
         channels = [self.ask(asked(b"one"), (f"192.0.2.{n}", 1)) for n in range(10, 16)]
         self.udp.flushed = lambda: channels[3].deliver(ack(1))
         self.ask(asked(), ("192.0.2.99", 1))
+
+    def test_nothing_is_kept_of_who_was_served(self) -> None:
+        """Forged addresses cost no memory when their transfers are over."""
+        for n in range(300):
+            self.ask(asked(b"one"), (f"10.1.{n >> 8}.{n & 255}", 9)).deliver(ack(1))
+        self.assertEqual((self.server.transfers, self.server.peers), (0, 0))
 
     def test_malformed_datagrams_lock_nobody_out(self) -> None:
         """Only transfers count towards the bounds."""

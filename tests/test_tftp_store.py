@@ -139,6 +139,7 @@ class PacketStoreTests(SynchronousTestCase):
         for blksize in (8, 512):
             for _ in range(30):
                 self.failureResultOf(self.opening(found, blksize), Unavailable)
+        self.assertIsNotNone(self.opened(content(self.path)).packets)
 
     def test_a_file_that_cannot_be_opened_is_not_found(self) -> None:
         """Gone, or not ours to read; several who wait for it all hear it."""

@@ -168,6 +168,11 @@ class TFTPServer:
         """How many are under way."""
         return len(self._running)
 
+    @property
+    def peers(self) -> int:
+        """How many addresses they go to."""
+        return len(self._peers)
+
     def idle(self) -> Deferred[None]:
         """:returns: fires when no transfer is under way."""
         done: Deferred[None] = Deferred()

@@ -99,7 +99,7 @@ class Sending:
         self._fast = fast and source.packets is not None
         self._over = False
         # The fast path's own account; `transfer` is behind it until the slow path is taken.
-        self._acked = self._sent = self._seen = 0
+        self._acked = self._sent = 0
         self._windowsize = transfer.terms.windowsize
         self._blocks = transfer.blocks
         self._stride = transfer.terms.blksize + 4
@@ -131,9 +131,7 @@ class Sending:
 
     def ticked(self, now: float) -> None:
         """Time has passed."""
-        if self._sent != self._seen:  # it goes on: whatever was sent last is younger than a tick
-            self._seen = self._sent
-            self._catch_up()
+        self._catch_up()  # whatever was sent meanwhile is younger than a tick
         self._perform(self.transfer.ticked(now))
 
     def abort(self, reason: str, code: ErrorCode = ErrorCode.UNDEFINED) -> None:
