@@ -3,7 +3,7 @@
 import errno
 import os
 
-#: How much is asked of the disk ahead of a transfer.
+#: How much is asked of the disk ahead of a long transfer.
 AHEAD = 32 << 20
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
 _SHORT = 128 * 1024
@@ -32,9 +32,14 @@ def resident(fd: int, offset: int, length: int) -> bool:
     return True
 
 
-def fetch(fd: int, offset: int, length: int) -> None:
-    """Have the disk read ahead from ``offset``, and wait for ``length`` bytes: in a thread."""
+def read_ahead(fd: int, offset: int, length: int) -> None:
+    """Have the disk begin to read: in a thread, since its queue may be full."""
     if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(fd, offset, max(length, AHEAD), os.POSIX_FADV_WILLNEED)
+        os.posix_fadvise(fd, offset, length, os.POSIX_FADV_WILLNEED)
+
+
+def fetch(fd: int, offset: int, length: int) -> None:
+    """Have the disk read, and wait for it: in a thread."""
+    read_ahead(fd, offset, length)
     for position in (offset, offset + length // 2, offset + length - 1):
         os.pread(fd, 1, position)

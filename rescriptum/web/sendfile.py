@@ -13,22 +13,26 @@ from twisted.internet import tcp
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.main import CONNECTION_LOST
+from twisted.python.failure import Failure
 
 from ..errors import RescriptumError, Unavailable
 from ..interfaces import Workers
 from ..values import Extent
 from .files import OpenFile
-from .pages import fetch, resident
+from .pages import AHEAD, fetch, read_ahead, resident
 
 #: One call's worth, for many transfers and for a few; what all of them send in one turn of the
 #: reactor is bounded, since TFTP's turn comes after it.
 CHUNK = 256 * 1024
 _LARGEST = 1 << 20
-_TURN = 8 << 20
+_TURN = 16 << 20
 _MORE: int = getattr(socket, "MSG_MORE", 0)
 #: What the file did, not the socket.
 _OF_THE_FILE = (errno.EIO, errno.EINVAL, errno.EOVERFLOW, errno.ESTALE, errno.EBADF, errno.ENOMEM)
-_BUSY_RETRY = 0.02
+#: Seconds between two looks whether the disk has delivered, and how many before a thread waits
+#: for it: threads are for disks that sleep, each hand-over to one costs more than a look.
+_LOOK = 0.002
+_LOOKS = 100
 
 
 def chunk_for(transfers: int) -> int:
@@ -154,9 +158,11 @@ class Sendfile:
         self._chunk = chunk
         self._spans = [span for span in reversed(spans) if span.length]
         self._at = self._left = 0
+        self._ahead = Extent(0, 0)  # what the disk was asked for already
+        self._looks = 0
         self._warm = False
-        self._fetching = False
-        self._retry: IDelayedCall | None = None
+        self._in_thread = False
+        self._look: IDelayedCall | None = None
         self._over = False
 
     def start(self) -> None:
@@ -171,14 +177,17 @@ class Sendfile:
         if not self._over:
             self._over = True
             self._transport.pump = None
-            if self._retry is not None:
-                self._retry.cancel()
-                self._fetching = False
-            if not self._fetching:  # else by the thread's end: never under a thread that reads
+            if self._look is not None:
+                self._look.cancel()
+                self._look = None
+            if not self._in_thread:  # else by the thread's end: never under one that reads
                 self._file.release()
 
     def pump(self) -> BaseException | None:
         """Send one chunk."""
+        if self._in_thread or self._look is not None:
+            self._transport.stopWriting()
+            return None
         if not self._left:
             span = self._spans.pop()
             self._at, self._left = span.offset, span.length
@@ -186,7 +195,8 @@ class Sendfile:
         if self._warm:
             self._warm = False  # it was just read; asking again could go on for ever
         elif not resident(self._file.fd, self._at, count):
-            self._fetch(count)
+            self._transport.stopWriting()
+            self._ask_disk(count)
             return None
         try:
             sent = os.sendfile(self._transport.socket.fileno(), self._file.fd, self._at, count)
@@ -214,29 +224,42 @@ class Sendfile:
         self.stop()
         self._done(reason)
 
-    def _fetch(self, count: int) -> None:
-        self._fetching = True
-        self._transport.stopWriting()
-        work = partial(fetch, self._file.fd, self._at, count)
-        fetched = Deferred.fromCoroutine(self._workers.run(work))
-        fetched.addCallbacks(lambda _: self._fetched(""), lambda f: self._unfetched(f.value))
-
-    def _unfetched(self, error: BaseException) -> None:
-        if isinstance(error, Unavailable):  # all threads are busy: soon
+    def _ask_disk(self, count: int) -> None:
+        """Go on when the next ``count`` bytes are in memory."""
+        at, fd = self._at, self._file.fd
+        ahead = self._ahead
+        asked = ahead.offset <= at and at + count <= ahead.offset + ahead.length
+        if asked and self._looks < _LOOKS:
+            self._looks += 1
             clock = IReactorTime(self._transport.reactor)
-            self._retry = clock.callLater(_BUSY_RETRY, self._fetched, "", False)
-        elif isinstance(error, OSError | RescriptumError):
-            self._fetched(f"reading failed: {error}")
+            self._look = clock.callLater(_LOOK, self._go_on)
+            return
+        self._looks = 0
+        if asked or self._left == count:
+            self._run(partial(fetch, fd, at, count), warm=True)
         else:
-            raise error
+            # No more than what will be sent: image readers ask for small pieces, all over it. The
+            # disk is asked again at the half, so that it never runs out of work.
+            length = min(self._left, AHEAD)
+            self._ahead = Extent(at, length if length == self._left else length // 2)
+            self._run(partial(read_ahead, fd, at, length), warm=False)
 
-    def _fetched(self, reason: str, warm: bool = True) -> None:
-        self._fetching = False
-        self._retry = None
+    def _run(self, work: Callable[[], None], warm: bool) -> None:
+        self._in_thread = True
+        done = Deferred.fromCoroutine(self._workers.run(work))
+        done.addCallbacks(lambda _: self._back(warm), lambda failure: self._back(False, failure))
+
+    def _back(self, warm: bool, failure: Failure | None = None) -> None:
+        self._in_thread = False
         if self._over:
             self._file.release()
-        elif reason:
-            self._end(reason)
-        else:
+        elif failure is None or failure.check(Unavailable):  # threads are busy: looks will do
             self._warm = warm
-            self._transport.startWriting()
+            self._go_on()
+        else:
+            self._end(f"reading failed: {failure.getErrorMessage()}")
+            failure.trap(OSError, RescriptumError)
+
+    def _go_on(self) -> None:
+        self._look = None
+        self._transport.startWriting()
