@@ -78,6 +78,7 @@ def make_image(root: Path, size: int) -> int:
     image = media / "image.iso"
     command = ["xorriso", "-as", "mkisofs", "-quiet", "-R", "-o", str(image), str(tree)]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    os.sync()  # pages that are not on the disk yet do not leave memory
     shutil.rmtree(tree)
     return image.stat().st_size
 
@@ -131,15 +132,15 @@ def ask_for_scripts(server: Server, options: Sequence[str]) -> Sample:
     return Sample(figure, server.cpu() - before, complete, {})
 
 
-def lag(server: Server, image: Path) -> float:
+def lag(server: Server, image: Path, rounds: int) -> float:
     """:returns: how late timers were, at the 99th percentile, while a cold image was sent."""
     url = f"http://127.0.0.1:{server.port}/lag"
-    with image.open("rb") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     with urlopen(url):
-        pass
-    subprocess.run(pull(server, "/file"), check=True, stdout=subprocess.DEVNULL)
+        pass  # what was before does not count
+    with image.open("rb") as file:
+        for _ in range(rounds):
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            subprocess.run(pull(server, "/file"), check=True, stdout=subprocess.DEVNULL)
     with urlopen(url) as reply:
         return float(json.load(reply)["p99"])
 
@@ -198,11 +199,11 @@ def main() -> int:
             grown = memory(ours, (root / "ours.pid").read_text(), whole[OURS])
             measure(CASES, (ours, nginx, static), run, asked.rounds, files)
             measure({SCRIPT: ("-d2",)}, (ours, aiohttp), ask_for_scripts, asked.rounds, scripts)
-            late = sorted(lag(watched, root / "media" / "image.iso") for _ in range(asked.rounds))
+            late = lag(watched, root / "media" / "image.iso", asked.rounds)
     fine = report(files, [each for each in BARS if each.case != SCRIPT], OURS, "MB/s")
     fine = report(scripts, [each for each in BARS if each.case == SCRIPT], OURS, "1/s ") and fine
     print()
-    fine = judged("timers late, cold image, p99", "ms", late[len(late) // 2], LAG_BAR) and fine
+    fine = judged("timers late, cold image, p99", "ms", late, LAG_BAR) and fine
     fine = judged(f"{SLOW_CLIENTS} slow clients", "MB", grown, MEMORY_BAR) and fine
     return 0 if fine else 1
 
