@@ -13,7 +13,7 @@ from typing import Protocol
 from twisted.logger import Logger
 
 from ..errors import MalformedDatagram, Unavailable
-from .offload import CANNOT, CROWDED, Offload
+from .offload import BYTES, CANNOT, CROWDED, Offload
 from .packets import Source
 from .transfer import Ending, Outcome, Step, Transfer
 from .wire import Acknowledgement, Error, ErrorCode, decode
@@ -165,7 +165,8 @@ class Sending:
         """:returns: what answers a datagram where windows are larger: the same, one call each."""
         recv, send, blocks, windowsize = self._recv, self._send, self._blocks, self._windowsize
         stride, datagrams = self._stride, self._datagrams
-        offload, one_call = self._offload, windowsize <= CROWDED
+        offload = self._offload
+        one_call = windowsize <= CROWDED and windowsize * stride <= BYTES
 
         def ready() -> None:
             try:
