@@ -165,9 +165,7 @@ class WindowTests(SynchronousTestCase):
 
     @given(st.integers(1, 64), st.integers(0, 300), st.integers(0, 1 << 30))
     @settings(max_examples=40, deadline=None)
-    def test_everything_arrives_over_a_lossy_way(
-        self, size: int, blocks: int, seed: int
-    ) -> None:
+    def test_everything_arrives_over_a_lossy_way(self, size: int, blocks: int, seed: int) -> None:
         """
         A client that follows RFC 7440 gets all blocks in order, whatever is lost either way, and
         the clock alone is enough to keep it going.
