@@ -161,7 +161,7 @@ find "$staged" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 mformat -i "$esp" -v RESCRIPTUM -N 52534350 ::
 mcopy -i "$esp" -s -m -p "$staged/EFI" "$staged/autoexec.ipxe" ::
 find "$tree" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-xorriso -as mkisofs -quiet -V RESCRIPTUM -o "$work/new/ipxe.iso" \
+xorriso -as mkisofs -quiet -r -V RESCRIPTUM -o "$work/new/ipxe.iso" \
     -isohybrid-mbr "$work/parts/isohdpfx.bin" -c isolinux/boot.cat \
     -b isolinux/isolinux.bin -no-emul-boot -boot-load-size 4 -boot-info-table \
     -eltorito-alt-boot -e boot/esp.img -no-emul-boot -isohybrid-gpt-basdat "$tree" \
