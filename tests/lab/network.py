@@ -165,10 +165,12 @@ class Network:
         self._namespaces.append(full)
         self._ip(name, "link set lo up")
         # No neighbour discovery in the captures but where it is asked for.
-        self._sysctl(name, "net.ipv6.conf.all.disable_ipv6=1")
+        self._ipv6(name, on=False)
 
-    def _sysctl(self, name: str, *settings: str) -> None:
-        run("ip", "netns", "exec", self._full(name), "sysctl", "-qw", *settings)
+    def _ipv6(self, name: str, on: bool) -> None:
+        for each in ("all", "eth0") if on else ("all",):
+            path = f"/proc/sys/net/ipv6/conf/{each}/disable_ipv6"
+            self.call(name, ["sh", "-c", f"echo {int(not on)} >{path}"])
 
     def has(self, name: str) -> bool:
         return self._full(name) in self._namespaces
@@ -187,7 +189,7 @@ class Network:
         Let ``name`` advertise an IPv6 prefix. Every iPXE waits 13 seconds for a router that is
         not there, and a lab's boots are many.
         """
-        self._sysctl(name, "net.ipv6.conf.all.disable_ipv6=0", "net.ipv6.conf.eth0.disable_ipv6=0")
+        self._ipv6(name, on=True)
         self._ip(name, f"addr add {ROUTER6} dev eth0 nodad")
         prefix = ROUTER6.split("1/")[0]
         self.spawn(
