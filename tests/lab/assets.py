@@ -71,15 +71,15 @@ def _call(*argv: str | Path, **environment: str) -> str:
     return done.stdout
 
 
-def loaders() -> Path:
-    """The boot directory, as ``ipxe/build.sh`` makes it."""
+def loaders(*options: str) -> Path:
+    """The boot directory, as ``ipxe/build.sh OPTIONS`` makes it."""
     sources = [CHECKOUT / "ipxe" / name for name in ("build.sh", "unpack.sh", "embedded.ipxe")]
     sources.append(CHECKOUT / "rescriptum" / "boot" / "loaders.toml")
 
     def make(path: Path) -> None:
-        _call(CHECKOUT / "ipxe" / "build.sh", "--out", path)
+        _call(CHECKOUT / "ipxe" / "build.sh", "--out", path, *options)
 
-    return _made("loaders", (each.read_bytes() for each in sources), make)
+    return _made("loaders", [*options, *(each.read_bytes() for each in sources)], make)
 
 
 def _archive(files: Iterable[tuple[str, int, bytes]]) -> bytes:

@@ -28,6 +28,8 @@ class Firmware(Enum):
     """SeaBIOS; its PXE ROM is iPXE, which needs no loader from us."""
     UEFI_PXE = "uefi-pxe"
     UEFI_HTTP = "uefi-http"
+    UEFI_SECURE = "uefi-secure"
+    """By PXE, with Secure Boot and the keys that machines are sold with."""
 
 
 @frozen
@@ -50,6 +52,8 @@ class Machine:
     def command(self, tap: str, directory: Path) -> list[str]:
         """:param directory: gets the serial log and the machine's own flash."""
         uefi = self.firmware is not Firmware.BIOS
+        secure = self.firmware is Firmware.UEFI_SECURE
+        board = ("q35,smm=on" if secure else "q35") if uefi else "pc,graphics=off"
         # romfile= (empty): EDK2's own PXE, else the card's ROM brings iPXE's driver. OVMF has no
         # driver for an e1000; SeaBIOS gets iPXE from the card.
         card = "virtio-net-pci,romfile=" if uefi else "e1000"
@@ -57,7 +61,7 @@ class Machine:
         network, disk = (1, 2) if self.removable is None else (3, 2)
         argv = [
             "qemu-system-x86_64",
-            *("-M", "q35" if uefi else "pc,graphics=off"),
+            *("-M", board),
             *("-cpu", "max", "-smp", "1", "-m", str(self.memory)),
             *("-accel", "kvm" if os.environ.get("LAB_ACCEL") == "kvm" else "tcg,thread=multi"),
             *("-display", "none", "-nodefaults", "-monitor", "none", "-no-reboot"),
@@ -82,13 +86,16 @@ class Machine:
             ]
         if uefi:
             variables = directory / "vars.fd"
-            shutil.copy(_FLASH / "OVMF_VARS_4M.fd", variables)
-            code = _FLASH / "OVMF_CODE_4M.fd"
+            shutil.copy(_FLASH / f"OVMF_VARS_4M{'.ms' if secure else ''}.fd", variables)
+            code = _FLASH / f"OVMF_CODE_4M{'.secboot' if secure else ''}.fd"
             argv += [
                 *("-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={code}"),
                 *("-drive", f"if=pflash,unit=1,format=raw,file={variables}"),
                 *("-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=n"),
             ]
+        if secure:
+            argv += ["-global", "driver=cfi.pflash01,property=secure,value=on"]
+            argv += ["-global", "ICH9-LPC.disable_s3=1"]
         if self.firmware is Firmware.UEFI_HTTP:
             # Else two minutes of PXE time-outs come first.
             argv += ["-fw_cfg", "name=opt/org.tianocore/IPv4PXESupport,string=n"]
