@@ -132,11 +132,12 @@ def json_line(event: LogEvent) -> str:
     """:returns: ``event`` with all its fields, as one line of JSON."""
     failure = event.get("log_failure")
     shown = {
+        **{name: value for name, value in event.items() if not name.startswith("log_")},
+        # Last: Twisted's older events have a "time" of their own, and it is another kind.
         "time": datetime.fromtimestamp(event["log_time"], UTC).isoformat(timespec="milliseconds"),
         "level": event["log_level"].name,
         "namespace": event.get("log_namespace"),
         "text": formatEvent(event),
-        **{name: value for name, value in event.items() if not name.startswith("log_")},
     }
     if failure is not None:
         shown["traceback"] = failure.getTraceback()

@@ -127,3 +127,9 @@ class EventTests(SynchronousTestCase):
         for field in fields(events.AnswerSent):
             self.assertIn(field.name, loaded)
         self.assertEqual(loaded["mac"], "52:54:00:12:34:56")
+
+    def test_json_has_one_kind_of_time(self) -> None:
+        """Twisted's older events carry a ``time`` of their own, a number."""
+        seen: list[LogEvent] = []
+        Logger("log_legacy", observer=seen.append).info("x", time=1.5)  # type: ignore[arg-type]
+        self.assertRegex(json.loads(json_line(seen[0]))["time"], r"^\d{4}-\d\d-\d\dT")
