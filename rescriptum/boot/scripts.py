@@ -121,8 +121,8 @@ def autoexec(media_url: str, media_port: int) -> str:
         [
             "# Which machine is this, and what was decided for it?",
             "isset ${netX/ip} || dhcp || goto unreachable",
-            f"isset ${{next-server}} && chain {first} && exit ||",
-            f"chain {word(configured)} && exit ||",
+            f"isset ${{next-server}} && chain {first} && exit 1 ||",
+            f"chain {word(configured)} && exit 1 ||",
             ":unreachable",
             f"echo No boot server answered at {prose(media_url)}",
             "sleep 10",
