@@ -199,6 +199,8 @@ class Reading:
         logo = parsed["RESCRIPTUM_BOOT_LOGO"]
         if isinstance(logo, Path) and not (os.path.isfile(logo) and os.access(logo, os.R_OK)):
             found.append(at("RESCRIPTUM_BOOT_LOGO", f"no file that can be read: {logo}"))
+        elif isinstance(logo, Path) and os.path.getsize(logo) > MAX_FILE:
+            found.append(at("RESCRIPTUM_BOOT_LOGO", f"larger than {MAX_FILE} bytes: {logo}"))
         for one, other in (("CERT", "KEY"), ("KEY", "CERT")):
             if given(f"RESCRIPTUM_TLS_{one}") and not given(f"RESCRIPTUM_TLS_{other}"):
                 found.append(at(f"RESCRIPTUM_TLS_{one}", f"needs RESCRIPTUM_TLS_{other} too"))

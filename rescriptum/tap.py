@@ -82,6 +82,8 @@ def makeService(options: Options) -> IService:
 
     chosen = options if options.subCommand is None else options.subOptions
     try:
-        return make_server(chosen.config, cast(Reactor, reactor))
+        twistd = options.parent
+        daemon = twistd is not None and not twistd["nodaemon"]
+        return make_server(chosen.config, cast(Reactor, reactor), daemon)
     except ConfigError as e:
         _refuse(e)

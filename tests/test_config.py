@@ -180,6 +180,12 @@ class ProblemTests(ConfigCase):
         [found] = self.problems(RESCRIPTUM_ENV_FILE=str(env_file))
         self.assertIn("larger than", found)
 
+    def test_a_logo_is_bounded(self) -> None:
+        """It is kept in memory, and every machine fetches it."""
+        logo = self.write("logo.png", "#" * (MAX_FILE + 1))
+        [found] = self.problems(RESCRIPTUM_BOOT_LOGO=str(logo))
+        self.assertIn("larger than", found)
+
     def test_toml_that_is_none_names_its_line(self) -> None:
         toml = self.write("t.toml", "[boot\n")
         [found] = self.problems(RESCRIPTUM_CONFIG=str(toml))

@@ -18,7 +18,7 @@ from .resolution import resolve
 from .store import AnswerStore
 
 #: Bodies above so many bytes are looked through in a thread.
-LARGE = 16384
+LARGE = 4096
 
 
 @frozen

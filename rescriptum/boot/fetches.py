@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from ..values import MAC
+from .scripts import ENDS
 
 #: Of one script; a menu has two for every image.
 MAX_FETCHES = 256
 
 _SETTING = re.compile(r"\$\{([^}]{0,64})\}")
 _URL = re.compile(r"https?://[^\s;,\"'|]+")
-_ENDS = ("||", "&&", ";")
 
 
 @frozen
@@ -59,7 +59,7 @@ def _named(script: str) -> Iterator[tuple[str, str]]:
         # The command may follow a condition: iseq … && kernel URL …
         at = next(at for at, word in enumerate(words) if word in ("kernel", "initrd"))
         command, arguments = words[at], words[at + 1 :]
-        end = next((at for at, word in enumerate(arguments) if word in _ENDS), len(arguments))
+        end = next((at for at, word in enumerate(arguments) if word in ENDS), len(arguments))
         target = True
         skip = False
         for word in arguments[:end]:

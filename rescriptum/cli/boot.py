@@ -22,6 +22,7 @@ from ..media.disk.store import read_catalogue
 from ..net.addresses import derived_host
 from ..net.pinned import Pinned
 from ..roles import scripts
+from ..settings import BY_VARIABLE
 from ..snippets.formats import NAMES, Format, resolve
 from ..snippets.handoff import Handoff, doubts
 from ..values import MAC
@@ -64,6 +65,7 @@ class SnippetOptions(Command):
         try:
             self.format = resolve(self["format"])
             if self["host"] is not None:
+                BY_VARIABLE["RESCRIPTUM_PUBLIC_HOST"].parse(self["host"])
                 ip_address(self["host"])
         except (NotFound, Refused, ValueError) as e:
             raise UsageError(str(e)) from None

@@ -28,6 +28,7 @@ class Root(MultiService):
 
     :param pools: threads that its services use: started before them, stopped after them.
     :param greeting: the first line of the log.
+    :param daemon: whether twistd has gone into the background.
     :param user: to become after every port is bound, with ``group`` or the user's own group.
     """
 
@@ -41,6 +42,7 @@ class Root(MultiService):
         user: str | None,
         group: str | None,
         greeting: str,
+        daemon: bool = False,
     ) -> None:
         super().__init__()
         self._pools = pools
@@ -49,6 +51,7 @@ class Root(MultiService):
         self._user = user
         self._group = group
         self._greeting = greeting
+        self._daemon = daemon
 
     def setServiceParent(self, parent: Componentized) -> None:
         """twistd's application is asked for the log and for the user before anything starts."""
@@ -71,6 +74,8 @@ class Root(MultiService):
                 if not (isinstance(self._observer, Lines) and self._observer.on_stderr):
                     # Not sys.stderr, which is the log by now; and that may be off.
                     print(f"error: {problem}", file=sys.__stderr__)
+            if self._daemon:
+                raise  # twistd's parent process waits until it is told of an error
             raise SystemExit(1) from e
 
     def startService(self) -> None:
@@ -80,6 +85,8 @@ class Root(MultiService):
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL and not os.isatty(0):
             signal.signal(signal.SIGHUP, self._hung_up)
         self._log.info("{greeting}", greeting=self._greeting)
+        if self._user is not None and os.geteuid() not in (0, pwd.getpwnam(self._user).pw_uid):
+            self._log.warn("RESCRIPTUM_USER={user}: only root can become it", user=self._user)
         super().startService()
         self._core.callWhenRunning(self._running)
 

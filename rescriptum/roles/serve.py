@@ -44,11 +44,14 @@ class Reactor(IReactorCore, IReactorTime, IReactorFDSet, IReactorFromThreads):
     """What the boot server asks of a reactor."""
 
 
-def make_server(config: Config, reactor: Reactor) -> IService:
-    """:returns: the whole boot server; nothing is bound or started yet."""
+def make_server(config: Config, reactor: Reactor, daemon: bool) -> IService:
+    """
+    :param daemon: whether twistd goes into the background, and waits for word of the start.
+    :returns: the whole boot server; nothing is bound or started yet.
+    """
     workers = WorkerPool(reactor, "disk", THREADS)
     log = observer(config.log.show, config.log.file)
-    root = Root(reactor, log, [workers], config.user, config.group, _greeting(config))
+    root = Root(reactor, log, [workers], config.user, config.group, _greeting(config), daemon)
     tls = None
     if config.tls is not None:
         tls = CertificateService(reactor, config.tls.certificate, config.tls.key)

@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 from ..errors import RescriptumError, Unavailable
 from ..values import Content
 from .decided import Decided
-from .decision import decide, head
+from .decision import cut, decide, head
 from .exchange import Exchange
 from .files import OpenFile
 from .head import Head, Unreadable
@@ -219,22 +219,20 @@ class HTTPConnection(Protocol):
             self._write(exchange, decided)
             return
         self._phase = _SENDING
-        site = self._site
+        site, spans, length = self._site, decided.spans, decided.length
         block = site.blocks.block(decided.status, exchange.started)
-        transfer = exchange.transfer = self._wire.transfer(
-            head(decided, block, exchange.connection),
-            file,
-            decided.spans,
-            site.workers,
-            partial(self._transferred, exchange),
-            chunk_for(site.transfers),
-        )
-        if transfer is None:
-            exchange.sent = decided.length
+        chunk = chunk_for(site.transfers) if exchange.slot else CHUNK
+        lines = head(decided, block, exchange.connection)
+        exchange.sent = sent = self._wire.begin(lines, file.fd, spans, chunk)
+        if sent == length:
+            file.release()
             self._sent(exchange)
-        else:
-            self.patience.sending()
-            transfer.start()
+            return
+        self.patience.sending()
+        done = partial(self._transferred, exchange)
+        rest = cut(spans, sent, length - sent) if sent else spans
+        exchange.transfer = self._wire.transfer(file, rest, site.workers, done, chunk, sent)
+        exchange.transfer.start()
 
     def _rendered(self, decided: Decided, connection: str) -> bytes:
         site = self._site

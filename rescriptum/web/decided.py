@@ -1,7 +1,6 @@
 """A reply, decided to the last byte but for what is the connection's own."""
 
 import re
-from functools import cached_property
 
 from attrs import field, frozen
 
@@ -23,6 +22,7 @@ class Decided:
     :ivar content: the file that ``spans`` are of.
     :ivar spans: which bytes of the file that holds the content, in order.
     :ivar size: of the entity, whole.
+    :ivar lines: ``headers`` :func:`rendered` already, where they go out again and again.
     """
 
     status: int
@@ -31,6 +31,7 @@ class Decided:
     content: Content | None = None
     spans: tuple[Extent, ...] = ()
     size: int = 0
+    lines: bytes = field(default=b"", repr=False)
 
     @property
     def length(self) -> int:
@@ -39,10 +40,10 @@ class Decided:
             return self.spans[0].length
         return len(self.body) or sum([span.length for span in self.spans])
 
-    @cached_property
-    def lines(self) -> bytes:
-        """The headers as bytes."""
-        return "".join([f"{name}: {value}\r\n" for name, value in self.headers]).encode("latin-1")
+
+def rendered(headers: Headers) -> bytes:
+    """``headers`` as they go out."""
+    return "".join([f"{name}: {value}\r\n" for name, value in headers]).encode("latin-1")
 
 
 def checked(headers: Headers) -> Headers:

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from ..values import Extent
 from .dates import http_date
-from .decided import Decided, Headers, checked
+from .decided import Decided, Headers, checked, rendered
 from .ranges import select
 from .reply import PHRASES, TEXT, FileReply
 from .request import Request
@@ -86,9 +86,10 @@ def head(decided: Decided, block: bytes, connection: str) -> bytes:
     :param block: status line, ``Server`` and ``Date``.
     :param connection: ``close``, ``keep-alive`` or empty: the header is left out then.
     """
+    lines = decided.lines or rendered(decided.headers)
     if connection:
-        return b"%b%bConnection: %b\r\n\r\n" % (block, decided.lines, connection.encode("ascii"))
-    return b"%b%b\r\n" % (block, decided.lines)
+        return b"%b%bConnection: %b\r\n\r\n" % (block, lines, connection.encode("ascii"))
+    return b"%b%b\r\n" % (block, lines)
 
 
 class Blocks:

@@ -18,7 +18,7 @@ class Exchange:
     :ivar persistent: whether the connection goes on after it.
     :ivar old: whether it came as HTTP/1.0.
     :ivar waiting: the route, while it is awaited.
-    :ivar sent: bytes of a file that left without a transfer, at once.
+    :ivar sent: bytes of a file that left at once, before there was a transfer.
     :ivar slot: whether it counts among the listener's transfers.
     :ivar cancelled: whether the route took too long: what it still returns is not for the client.
     """

@@ -77,7 +77,9 @@ class Incoming:
             self.held = b""
         else:
             held, self.held = held[:end], held[end:]
-        return parse_again(held) if end <= SHORT else parse(held)
+        # No two ranges of an image are the same; the other heads of a rack's machines are.
+        again = end <= SHORT and b"\r\nRange:" not in held
+        return parse_again(held) if again else parse(held)
 
     def drop(self) -> None:
         """Forget what is here."""

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from attrs import evolve, field, frozen
 
 from ..values import Content
-from .decided import Decided, checked
+from .decided import Decided, checked, rendered
 from .request import Request
 
 TEXT = "text/plain; charset=utf-8"
@@ -45,8 +45,8 @@ class Reply:
         if self.status in _BODILESS:
             return Decided(self.status, further)
         length = len(self.body)
-        own = ("Content-Type", self.media_type), ("Content-Length", str(length))
-        return Decided(self.status, own + further, self.body, size=length)
+        headers = ("Content-Type", self.media_type), ("Content-Length", str(length)), *further
+        return Decided(self.status, headers, self.body, size=length, lines=rendered(headers))
 
     @cached_property
     def decided_for_head(self) -> Decided:

@@ -44,20 +44,27 @@ class Wire(Protocol):
     def write(self, data: bytes) -> bool:
         """:returns: whether there is room for more; if not, :attr:`drained` is called."""
 
+    def begin(self, head: bytes, fd: int, spans: Sequence[Extent], chunk: int) -> int:
+        """
+        Send the head of a reply, and of the file that follows what goes out at once.
+
+        :param chunk: bytes to send before others get their turn.
+        :returns: bytes of the file that have gone.
+        """
+
     def transfer(
         self,
-        head: bytes,
         file: OpenFile,
         spans: Sequence[Extent],
         workers: Workers,
         done: Callable[[str], None],
         chunk: int,
-    ) -> Transfer | None:
+        sent: int,
+    ) -> Transfer:
         """
-        Send ``head``, and then the file.
-
-        :param chunk: bytes to send before others get their turn.
-        :returns: what sends the rest, once it is started; None if all has gone already.
+        :param spans: what is to follow.
+        :param sent: bytes that went before.
+        :returns: what sends the rest, once it is started.
         """
 
     def waiting(self) -> int:
@@ -87,25 +94,22 @@ class DirectWire:
         transport.setTcpNoDelay(True)  # the last part of a reply waits for nobody
         self.write = transport.send
 
+    def begin(self, head: bytes, fd: int, spans: Sequence[Extent], chunk: int) -> int:
+        span = spans[0]
+        if not self._transport.send(head, more=True) or span.length > chunk:
+            return 0
+        return self._transport.send_now(fd, span.offset, span.length)
+
     def transfer(
         self,
-        head: bytes,
         file: OpenFile,
         spans: Sequence[Extent],
         workers: Workers,
         done: Callable[[str], None],
         chunk: int,
-    ) -> Transfer | None:
-        transport = self._transport
-        sent = 0
-        if transport.send(head, more=True) and len(spans) == 1 and spans[0].length <= chunk:
-            span = spans[0]
-            sent = transport.send_now(file.fd, span.offset, span.length)
-            if sent == span.length:
-                file.release()
-                return None
-            spans = (Extent(span.offset + sent, span.length - sent),)
-        return Sendfile(transport, file, spans, workers, done, chunk, sent)
+        sent: int,
+    ) -> Transfer:
+        return Sendfile(self._transport, file, spans, workers, done, chunk, sent)
 
     def waiting(self) -> int:
         return self._transport.unacknowledged() + self._transport.kept
@@ -145,16 +149,19 @@ class BufferedWire:
         self._transport.write(data)
         return not self._full
 
+    def begin(self, head: bytes, fd: int, spans: Sequence[Extent], chunk: int) -> int:
+        self.write(head)
+        return 0
+
     def transfer(
         self,
-        head: bytes,
         file: OpenFile,
         spans: Sequence[Extent],
         workers: Workers,
         done: Callable[[str], None],
         chunk: int,
-    ) -> Transfer | None:
-        self.write(head)
+        sent: int,
+    ) -> Transfer:
         self._copying = _Copying(self.write, file, spans, workers, done)
         return self._copying
 

@@ -7,13 +7,14 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from tests.processes import Process, free_port
+from tests.processes import ROOT, Process, free_port
 
 MAC = "52:54:00:12:34:56"
 
@@ -158,6 +159,21 @@ class StartTests(ServeCase):
         server.process.send_signal(signal.SIGHUP)
         server.wait_for("SIGHUP: nothing to read again")
         self.assertEqual(get(f"http://127.0.0.1:{self.answers}/health")[0], 200)
+
+    def test_a_taken_http_port_ends_a_daemon_too(self) -> None:
+        """twistd in the background: the command that started it comes back, and says no."""
+        with socket.create_server(("127.0.0.1", self.media)):
+            command = [sys.executable, "-c", "from twisted.scripts.twistd import run; run()"]
+            started = subprocess.run(
+                [*command, f"--pidfile={self.here}/pid", "rescriptum"],
+                env={**os.environ, "PYTHONPATH": str(ROOT), **self.environ},
+                cwd=self.here,
+                capture_output=True,
+                timeout=30,
+                check=False,
+            )
+        self.assertEqual(started.returncode, 1)
+        self.assertIn(b"cannot listen on", started.stderr + started.stdout)
 
     def test_a_taken_tftp_port_is_survived(self) -> None:
         """Answers are the product: a second daemon on port 69 does not end them."""
