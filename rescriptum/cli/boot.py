@@ -161,6 +161,7 @@ def _agent(reactor: Interface, config: Config) -> Agent:
 class BootstrapOptions(Command):
     """``boot bootstrap``."""
 
+    synopsis = "Usage: rescriptum boot bootstrap"
     longdesc = "Prints the script that every machine runs first, as it is served."
 
     def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
@@ -171,6 +172,7 @@ class BootstrapOptions(Command):
 class MenuOptions(Command):
     """``boot menu``."""
 
+    synopsis = "Usage: rescriptum boot menu"
     longdesc = "Prints the menu of the images that are there now, as it is served."
 
     def perform(self, config: Config, out: TextIO, err: TextIO) -> int:

@@ -233,6 +233,7 @@ def _as_json(directory: Path, assets: Iterable[Asset], complete: bool) -> Mappin
 class LoadersOptions(Group):
     """``boot loaders``."""
 
+    synopsis = "Usage: rescriptum boot loaders COMMAND [options]"
     subCommands: ClassVar[list[list[object]]] = [
         ["install", None, InstallOptions, "Copy them from this system's packages."],
         ["list", None, ListOptions, "What is there, and what the architecture table misses."],
