@@ -5,7 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from attrs import evolve
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import ITCPTransport
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
@@ -133,7 +132,7 @@ class HTTPConnection(Protocol):
         else:
             exchange.application = located[0]
             result = perform(located, request)
-            if not isinstance(result, Deferred):
+            if isinstance(result, (FileReply, Reply)):  # a Deferred would be told slowly
                 self._answered(result, exchange)
                 return
             self.patience.answer()

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import select
 import socket
 import sys
 import termios
@@ -20,6 +21,7 @@ from ..interfaces import Workers
 from ..values import Extent
 from .files import OpenFile
 from .pages import AHEAD, fetch, read_ahead, resident
+from .poller import Poller
 
 #: One call's worth, for many transfers and for a few; what all of them send in one turn of the
 #: reactor is bounded, since TFTP's turn comes after it.
@@ -52,6 +54,7 @@ class SendfileServer(tcp.Server):
     bufferSize = 16 * 1024
     pump: Callable[[], BaseException | None] | None = None
     drained: Callable[[], None] | None = None
+    server: "SendfilePort"
     _kept = b""
 
     def send(self, data: bytes, more: bool = False) -> bool:
@@ -96,6 +99,39 @@ class SendfileServer(tcp.Server):
             return -1
         return int.from_bytes(answer, sys.byteorder)
 
+    def startReading(self) -> None:
+        poller = self.server.poller
+        if poller is None:
+            super().startReading()
+        else:
+            poller.want(self, select.EPOLLIN, True)
+
+    def stopReading(self) -> None:
+        poller = self.server.poller
+        if poller is None:
+            super().stopReading()
+        else:
+            poller.want(self, select.EPOLLIN, False)
+
+    def startWriting(self) -> None:
+        poller = self.server.poller
+        if poller is None:
+            super().startWriting()
+        else:
+            poller.want(self, select.EPOLLOUT, True)
+
+    def stopWriting(self) -> None:
+        poller = self.server.poller
+        if poller is None:
+            super().stopWriting()
+        else:
+            poller.want(self, select.EPOLLOUT, False)
+
+    def connectionLost(self, reason: Failure) -> None:
+        super().connectionLost(reason)
+        if self.server.poller is not None:
+            self.server.poller.gone(self)
+
     def doWrite(self) -> BaseException | None:  # type: ignore[override]
         if self._kept:
             try:
@@ -120,9 +156,31 @@ class SendfileServer(tcp.Server):
 
 
 class SendfilePort(tcp.Port):
-    """Listens for such connections."""
+    """
+    Listens for such connections.
+
+    :ivar poller: who watches them; None where only the reactor can.
+    """
 
     transport = SendfileServer
+    poller: Poller | None = None
+
+    def startListening(self) -> None:
+        if hasattr(select, "epoll"):
+            self.poller = Poller(self.reactor)
+        try:
+            super().startListening()
+        except BaseException:
+            self._unwatched()
+            raise
+
+    def connectionLost(self, reason: Failure) -> None:
+        super().connectionLost(reason)
+        self._unwatched()
+
+    def _unwatched(self) -> None:
+        if self.poller is not None:
+            self.poller.close()
 
 
 class Sendfile:
