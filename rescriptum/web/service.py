@@ -12,8 +12,8 @@ from twisted.protocols.tls import TLSMemoryBIOFactory
 
 from ..errors import ConfigError
 from ..values import Listen, Problem
-from .sendfile import SendfilePort
 from .site import Site
+from .transport import SendfilePort
 
 #: A rack that is switched on connects at once; the kernel has its own bound.
 BACKLOG = 1024
@@ -63,7 +63,6 @@ class WebService(Service):
         kind = SendfilePort if hasattr(os, "sendfile") else Port
         if self._tls is not None:
             factory = TLSMemoryBIOFactory(self._tls, False, self._site)
-            kind = Port
         port = kind(self._listen.port, factory, BACKLOG, self._listen.host, reactor=self._reactor)
         try:
             port.startListening()

@@ -14,7 +14,8 @@ from ..errors import RescriptumError
 from ..interfaces import Workers
 from ..values import Extent
 from .files import OpenFile
-from .sendfile import Sendfile, SendfileServer
+from .sendfile import Sendfile
+from .transport import SendfileServer
 
 #: What one slow client of the copying path may hold in memory, but for the transport's own buffer.
 PIECE = 64 * 1024
