@@ -289,6 +289,15 @@ class ReplyTests(ConnectionCase):
         self.wait(1)
         self.assertEqual(len(self.site.files), 0)
 
+    def test_a_file_that_has_gone_takes_no_transfer(self) -> None:
+        """However many ask for it, the listener's transfers are free for others."""
+        extents = (Extent(0, 1 << 30),)
+        self.application.content = Content(Path("none"), extents, (1, 2, 1 << 30, 4))
+        connection, transport = self.connect()
+        connection.dataReceived(GET % b"/file" * 5)
+        self.assertEqual(transport.value().count(b"404 Not Found\r\n"), 5)
+        self.assertEqual(self.site.transfers, 0)
+
 
 class CapacityTests(ConnectionCase):
     def test_the_longest_silent_connection_makes_room(self) -> None:

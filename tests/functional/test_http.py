@@ -1,6 +1,7 @@
 """The HTTP listener over real sockets, asked by a client that hides nothing."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -11,8 +12,9 @@ from twisted.internet.interfaces import IReactorThreads, IReactorTime
 from twisted.internet.task import deferLater
 from twisted.internet.tcp import Port
 from twisted.internet.threads import deferToThread
+from twisted.internet.utils import getProcessOutputAndValue
 from twisted.logger import capturedLogs
-from twisted.trial.unittest import TestCase
+from twisted.trial.unittest import SkipTest, TestCase
 
 from rescriptum.errors import ConfigError, NotFound
 from rescriptum.net.workers import WorkerPool
@@ -111,6 +113,7 @@ class ListenerCase(TestCase):
     """A directory of files, and listeners of every kind on it."""
 
     def setUp(self) -> None:
+        self.addCleanup(self.nothing_is_open)  # after all others
         self.root = Path(self.mktemp())
         self.root.mkdir()
         self.bytes = os.urandom(3 * MIB + 17)
@@ -164,6 +167,14 @@ class ListenerCase(TestCase):
                 return
             await deferLater(CLOCK, 0.02)
         self.fail("it did not come to that within eight seconds")
+
+    def nothing_is_open(self) -> None:
+        """However its transfer ended, no file stays open when the listener has stopped."""
+        links = Path("/proc/self/fd")
+        if links.is_dir():
+            found = [os.path.realpath(each) for each in links.iterdir()]
+            root = str(self.root.resolve())
+            self.assertEqual([each for each in found if each.startswith(root)], [])
 
     async def outcome(self, count: int = 1) -> Finished:
         await self.until(lambda: len(self.files.done) >= count)
@@ -462,6 +473,20 @@ class ConversationTests(ListenerCase):
         self.assertEqual(done.peer[0], "127.0.0.1")
         self.assertEqual([each.about for each in other.done], ["text", "text"])
         self.assertEqual((self.files.gone, other.gone), ([done.peer], [done.peer]))
+
+    async def test_qemu_opens_an_image(self) -> None:
+        """B40: a client that refuses a server without ranges, and compares every byte."""
+        qemu = shutil.which("qemu-img")
+        if qemu is None:
+            raise SkipTest("qemu-img is not installed")
+        image = self.root / "x.iso"
+        image.write_bytes(self.bytes[: 3 * MIB])
+        url = f"http://127.0.0.1:{self.serve().address[1]}/file/x.iso"
+        arguments = ["compare", "-f", "raw", "-F", "raw", url, str(image)]
+        out, err, code = await getProcessOutputAndValue(qemu, arguments, env=os.environ)
+        if b"Unknown protocol" in err:
+            raise SkipTest("this qemu-img has no curl")
+        self.assertEqual((code, out), (0, b"Images are identical.\n"), err)
 
 
 class TransferTests(ListenerCase):
