@@ -17,7 +17,7 @@ from rescriptum.web.connection import HTTPConnection
 from rescriptum.web.reply import FileReply, Finished, Outcome, Reply
 from rescriptum.web.request import Request
 from rescriptum.web.routing import Answer, Routes
-from rescriptum.web.site import Limits, Site
+from rescriptum.web.site import TURNED_AWAY, Limits, Site
 
 from .webclient import InlineWorkers
 
@@ -320,6 +320,13 @@ class CapacityTests(ConnectionCase):
         self.assertEqual([each.disconnecting for each in transports], [False] * 5)
         self.wait(1)
         self.assertEqual([each.disconnecting for each in transports], [False] * 3 + [True] * 2)
+
+    def test_those_who_are_turned_away_are_bounded(self) -> None:
+        """More than that at once are closed without a word, until those are gone."""
+        for port in range(3 + TURNED_AWAY):
+            self.connect(port)
+        address = IPv4Address("TCP", "192.0.2.7", 50000)
+        self.assertIsNone(self.site.buildProtocol(address))
 
     def test_noise_is_counted(self) -> None:
         """A thousand clients that speak no HTTP are one line, and another when they stop."""

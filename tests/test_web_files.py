@@ -1,7 +1,9 @@
 """Tests for ``rescriptum.web.files`` and ``rescriptum.web.pages``."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -12,6 +14,8 @@ from rescriptum.web.files import FileTable, OpenFile
 from rescriptum.web.pages import fetch, resident
 
 from .webclient import InlineWorkers
+
+_T = TypeVar("_T")
 
 
 def content(path: Path) -> Content:
@@ -62,6 +66,26 @@ class FileTableTests(SynchronousTestCase):
         self.assertTrue(self.is_open(first))
         first.release()
         self.assertFalse(self.is_open(first))
+
+    def test_a_file_that_is_opened_too_late(self) -> None:
+        """The thread comes back after the table was closed: its user is the last one."""
+        opening: list[Callable[[], None]] = []
+
+        class Later:
+            async def run(self, work: Callable[[], _T]) -> _T:
+                done: Deferred[_T] = Deferred()
+                opening.append(lambda: done.callback(work()))
+                return await done
+
+        table = FileTable(Later(), lambda: self.now)
+        taken = table.take(self.write("a", b"a"))
+        assert isinstance(taken, Deferred)
+        table.close()
+        opening[0]()
+        file = self.successResultOf(taken)
+        self.assertEqual(len(table), 0)
+        file.release()
+        self.assertFalse(self.is_open(file))
 
     def test_a_replaced_file_is_two_files(self) -> None:
         """Old readers keep the old one; the old description finds nothing any more."""

@@ -715,21 +715,6 @@ class CapacityTests(ListenerCase):
         self.assertEqual((await deferToThread(busy[0].reply)).body, b"done")
         self.flushLoggedErrors(TypeError)  # two awaited one Deferred
 
-    async def test_those_who_are_turned_away_are_bounded(self) -> None:
-        """More than that at once are closed without a word."""
-        port = self.serve(Limits(connections=1)).address[1]
-        busy = await deferToThread(RawClient, port)
-        self.addCleanup(busy.__exit__)
-        busy.send(request("/waits"))
-        await self.until(lambda: not self.site.idle and len(self.site) == 1)
-        clients = await deferToThread(lambda: [RawClient(port) for _ in range(80)])
-        for each in clients:
-            self.addCleanup(each.__exit__)
-        await self.until(lambda: len(self.site) <= 65)
-        heard = await deferToThread(lambda: [bool(each.rest()) for each in clients])
-        self.assertEqual(heard.count(False), 80 - heard.count(True))
-        self.assertGreaterEqual(heard.count(True), 60)
-
 
 class BindingTests(ListenerCase):
     def test_a_port_that_is_taken(self) -> None:
