@@ -84,6 +84,13 @@ class CandidatesTests(SynchronousTestCase):
         found, problems = listed(*(f"{each}.iso" for each in range(5)))
         self.assertEqual((len(found), problems), (3, ["media"]))
 
+    def test_too_many_that_do_not_fit(self) -> None:
+        """A directory full of other things is no thousand lines in the log and in the listing."""
+        names = [f"my disk {each:05}.iso" for each in range(5000)]
+        found, problems = listed(*names, "a.iso")
+        self.assertEqual(found, [Candidate("a", image="a.iso")])
+        self.assertEqual(problems, [*names[: catalogue.MAX_MISNAMED], "media"])
+
     @settings(max_examples=200, deadline=None)
     @given(st.lists(st.builds(Item, st.text(min_size=1), st.booleans())))
     def test_any_names(self, items: list[Item]) -> None:

@@ -13,8 +13,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from rescriptum.errors import MalformedImage, NotFound, Unavailable
 from rescriptum.media import store
 from rescriptum.media.catalogue import Catalogue
-from rescriptum.media.probing import Probe
+from rescriptum.media.probing import Probe, Scan
 from rescriptum.media.store import FRESH, STALE, MediaStore
+from rescriptum.values import Problem
 
 from . import isos
 
@@ -174,6 +175,27 @@ class MediaStoreTests(SynchronousTestCase):
                 self.ids()
         levels = [event["log_level"].name for event in events if "problem" in event]
         self.assertEqual(levels, ["warn", "info"])
+
+    def test_a_thousand_problems_are_compared_in_no_time(self) -> None:
+        """Each with few others: this is done in the reactor, every second."""
+        compared = 0
+
+        class Counted(Problem):
+            def __eq__(self, other: object) -> bool:
+                nonlocal compared
+                compared += 1
+                return super().__eq__(other)
+
+            __hash__ = Problem.__hash__
+
+        def found(directory: Path) -> Scan:
+            return Scan((), tuple(Counted(f"bad{n}", "not an image") for n in range(1000)))
+
+        self.patch(store, "scan", found)
+        for _ in range(2):
+            self.ids()
+            self.clock.advance(FRESH + 1)
+        self.assertLess(compared, 5000)
 
     def test_a_disk_that_failed_is_tried_again(self) -> None:
         """An image that could not be read is looked into anew, though it did not change."""

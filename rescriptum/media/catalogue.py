@@ -20,6 +20,8 @@ RESERVED = frozenset(("boot", "ipxe", "netboot.xyz", "health", "media"))
 SUFFIXES = (".iso", ".img")
 SIDECAR = ".media"
 MAX_ENTRIES = 1024
+#: Names that do not fit, and are told one by one.
+MAX_MISNAMED = 64
 #: What Proxmox's assistant leaves beside the image that it stripped of them: no image itself.
 PREPARED = frozenset(("vmlinuz", "initrd.img"))
 #: Directories that stand in a media directory for reasons of their own.
@@ -183,6 +185,9 @@ def candidates(items: Iterable[Item]) -> tuple[tuple[Candidate, ...], tuple[Prob
         Problem(sidecars[name], "describes no image and no tree of this name")
         for name in sorted(set(sidecars) - set(ids))
     ]
+    if (more := len(problems) - MAX_MISNAMED) > 0:
+        # Somebody's downloads are as good a media directory as any.
+        problems[MAX_MISNAMED:] = [Problem("media", f"{more} more names do not fit")]
     if len(ids) > MAX_ENTRIES:
         problems.append(Problem("media", f"only the first {MAX_ENTRIES} of {len(ids)} are listed"))
     found = (

@@ -194,11 +194,13 @@ class MediaStore:
     def _publish(self) -> None:
         probes = {name: probe for name, (_, probe) in self._probes.items()}
         before, self.current = self.current, assemble(self._scan, probes)
+        # Not by looking through the other's: a directory of a thousand bad names has as many.
+        was, now = set(before.problems), set(self.current.problems)
         for problem in self.current.problems:
-            if problem not in before.problems:
+            if problem not in was:
                 self._log.warn("media: {problem}", problem=problem)
         for problem in before.problems:
-            if problem not in self.current.problems:
+            if problem not in now:
                 self._log.info("media: no longer: {problem}", problem=problem)
 
     def remembered(self, medium: Medium, path: str) -> Content | None:
