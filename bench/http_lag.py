@@ -2,12 +2,11 @@
 A listener that tells how late its reactor's timers are: ``python -m bench.http_lag PORT FILE``.
 
 ``GET /file`` sends the file; ``GET /lag`` says how late a timer was since it was last asked, in
-milliseconds, and begins anew. Time for which the kernel gave the processor to others is not
-counted: it says how busy the machine is, not how long the reactor was held up.
+milliseconds, and begins anew. Time for which the kernel let our threads wait for a processor is
+not counted: it says how busy the machine is, not how long the reactor was held up.
 """
 
 import json
-import os
 import statistics
 import sys
 from pathlib import Path
@@ -26,6 +25,15 @@ from rescriptum.web.site import Limits, Site
 EVERY = 0.002
 
 
+def waited_for_processors() -> float:
+    """
+    :returns: seconds, of all threads: one that is kept from running while it has the
+        interpreter keeps the reactor from running too.
+    """
+    stats = [(each / "schedstat").read_text() for each in Path("/proc/self/task").iterdir()]
+    return sum(int(each.split()[1]) for each in stats) / 1e9
+
+
 class Watched:
     """One file, and the timer's diary."""
 
@@ -38,11 +46,9 @@ class Watched:
         self._reactor = reactor
         self._late: list[float] = []
         self._last = self._waited = 0.0
-        self._scheduling = os.open("/proc/self/schedstat", os.O_RDONLY)
 
     def look(self) -> None:
-        # Of the main thread, which is the reactor's: time on a processor, time waiting for one.
-        waited = int(os.pread(self._scheduling, 64, 0).split()[1]) / 1e9
+        waited = waited_for_processors()
         now = self._reactor.seconds()
         if self._last:
             late = now - self._last - EVERY - (waited - self._waited)

@@ -200,13 +200,7 @@ class HTTPConnection(Protocol):
         if not isinstance(error, RescriptumError):
             raise error
         if exchange is self._exchange and exchange.answer is not None:
-            self._free_slot(exchange)
             self._answered(evolve(refusal(error), about=exchange.answer.about), exchange)
-
-    def _free_slot(self, exchange: Exchange) -> None:
-        if exchange.slot:
-            exchange.slot = False
-            self._site.transfers -= 1
 
     def _opened(self, file: OpenFile, exchange: Exchange) -> None:
         decided = exchange.decided
@@ -279,7 +273,7 @@ class HTTPConnection(Protocol):
 
     def _conclude(self, exchange: Exchange, outcome: Outcome, reason: str) -> None:
         if exchange.slot:
-            self._free_slot(exchange)
+            self._site.transfers -= 1
         if exchange.transfer is not None and outcome is not Outcome.SENT:
             exchange.transfer.stop()
         if exchange.application is not None:
