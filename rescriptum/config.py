@@ -309,6 +309,9 @@ def read(environ: Mapping[str, str], toml_file: Path | None = None) -> Reading:
     for variable, text in env.items():
         if variable.startswith(PREFIX):
             put(variable, text, "environment")
+    if toml_file is not None and "RESCRIPTUM_CONFIG" not in env:
+        named = values["RESCRIPTUM_CONFIG"].setting
+        values[named.variable] = Value(named, str(toml_file), "--config")
     port = values["RESCRIPTUM_MEDIA_ADDR"].text or ""
     if not port.endswith(f":{CONTRACT_PORT}"):
         text = f"loaders look for scripts on port {CONTRACT_PORT} of this server"

@@ -21,6 +21,8 @@ from .values import Problem
 
 #: Namespaces whose chatter at info level says nothing about a machine.
 _QUIET = ("twisted.", "log_legacy")
+#: What ``RESCRIPTUM_LOG_FILE`` calls the process's own streams.
+STREAMS = ("stderr", "stdout")
 _LOUD = (LogLevel.warn, LogLevel.error, LogLevel.critical)
 
 
@@ -103,7 +105,7 @@ def opened(file: str) -> TextIO:
     :param file: ``stderr``, ``stdout`` or a path; parents are made, lines are appended.
     :raises ConfigError: when it cannot be opened.
     """
-    if file in ("stderr", "stdout"):
+    if file in STREAMS:
         stream: TextIO = getattr(sys, file)
         if isinstance(stream, TextIOWrapper):
             # A supervisor's pipe is no terminal: without this it hears of a line much later.

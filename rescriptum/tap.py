@@ -11,6 +11,7 @@ from twisted.python.usage import Options as UsageOptions
 from . import __version__
 from .config import Config, read
 from .errors import ConfigError
+from .logs import STREAMS
 
 
 class RoleOptions(UsageOptions):
@@ -84,6 +85,9 @@ def makeService(options: Options) -> IService:
     try:
         twistd = options.parent
         daemon = twistd is not None and not twistd["nodaemon"]
+        if daemon and chosen.config.log.show != "off" and chosen.config.log.file in STREAMS:
+            sys.stderr.write("warning: in the background nobody reads the log; name a file by ")
+            sys.stderr.write("RESCRIPTUM_LOG_FILE, or start by twistd -n\n")
         return make_server(chosen.config, cast(Reactor, reactor), daemon)
     except ConfigError as e:
         _refuse(e)

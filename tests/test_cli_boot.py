@@ -154,9 +154,9 @@ class ScriptTests(BootCase):
 
 class CheckTests(BootCase):
     def test_no_boot_directory(self) -> None:
-        """It says so, and exits 0."""
+        """Nothing was walked: that is no yes."""
         program = "from rescriptum.cli.main import run; run()"
-        for argv, boots in ((), "RESCRIPTUM_BOOT_DIR is not set"), (("--json",), '"boots": true'):
+        for argv, boots in ((), "RESCRIPTUM_BOOT_DIR is not set"), (("--json",), '"boots": false'):
             # A process of its own: a reactor runs once.
             done = subprocess.run(
                 [sys.executable, "-c", program, "boot", "check", *argv],
@@ -165,7 +165,7 @@ class CheckTests(BootCase):
                 text=True,
                 timeout=60,
             )
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(boots, done.stdout)
 
     def test_misuse(self) -> None:

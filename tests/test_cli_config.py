@@ -103,6 +103,17 @@ class ChangeTests(CommandCase):
         self.run_command("--config", str(file), "config", "unset", "RESCRIPTUM_BOOT_TITLE")
         self.assertNotIn("Rack 4", file.read_text())
 
+    def test_a_number_is_a_number_in_toml(self) -> None:
+        file = self.here / "t.toml"
+        self.run_command("--config", str(file), "config", "set", "RESCRIPTUM_TIMEOUT_SECS=30")
+        self.assertEqual(file.read_text(), "[answers]\nseconds = 30\n")
+
+    def test_shows_the_file_that_an_option_named(self) -> None:
+        file = self.here / "t.toml"
+        file.touch()
+        _, out, _ = self.run_command("--config", str(file), "config")
+        self.assertRegex(out, rf"RESCRIPTUM_CONFIG +{file} +--config")
+
     def test_creates_a_file_that_is_named_and_missing(self) -> None:
         file = self.here / "env"
         code, _, _ = self.run_command(

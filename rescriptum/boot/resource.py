@@ -63,7 +63,8 @@ class LoaderTree:
         asked = request.header("range")
         known = self._ranges.get(request.peer)
         if request.method == "GET" and not (asked and known and known.loader == shown):
-            options = f"range={_shown(asked)}" if asked else ""
+            agent = _shown(request.header("user-agent") or "nobody by name")
+            options = f"by {agent} range={_shown(asked)}" if asked else f"by {agent}"
             record(
                 self._log,
                 LoaderAsked(peer=request.peer, loader=shown, options=options, via=_VIA),

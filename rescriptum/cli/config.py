@@ -186,10 +186,19 @@ def _edited(text: str, changes: Mapping[str, str | None], toml: bool) -> str:
             if value is None:
                 table.pop(name, None)
             else:
-                table[name] = value
+                table[name] = _toml_value(key, value)
     except (TOMLKitError, TypeError, AttributeError) as e:
         raise Refused(f"the file does not hold settings as TOML tables: {e}") from e
     return tomlkit.dumps(document)
+
+
+def _toml_value(key: str, value: str) -> str | int:
+    """A number where the setting is one; whether it is right is found out with the whole file."""
+    try:
+        parsed = BY_VARIABLE[key].parse(value)
+    except ValueError:
+        return value
+    return parsed if isinstance(parsed, int) else value
 
 
 def _would_start(reading: Reading, draft: Path, target: Path) -> None:

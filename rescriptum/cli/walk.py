@@ -78,8 +78,12 @@ class Walk:
             logo is not None and logo.is_file(),
         )
         if boot.directory is None:
-            text = "RESCRIPTUM_BOOT_DIR is not set: no loader is served from here"
-            self._found(Link.LOADER, Verdict.NOTE, "boot directory", text)
+            # No note: with the settings of another shell this would walk nothing, and say yes.
+            text = (
+                "RESCRIPTUM_BOOT_DIR is not set: no loader is served from here; a machine "
+                "that is sent here stops. Run this with the settings of the server"
+            )
+            self._found(Link.LOADER, Verdict.BROKEN, "boot directory", text)
         else:
             self._disk(boot.directory)
             if tftp is not None:

@@ -108,6 +108,7 @@ class Root(MultiService):
 
     def stopService(self) -> Deferred[None]:
         self.running = 0
+        self._log.info("Stopping: nothing new is taken, and what is under way may end")
         services: list[IService] = list(self)
         return Deferred.fromCoroutine(self._stop(services))
 

@@ -44,7 +44,7 @@ class Reactor(IReactorCore, IReactorTime, IReactorFDSet, IReactorFromThreads):
     """What the boot server asks of a reactor."""
 
 
-def make_server(config: Config, reactor: Reactor, daemon: bool) -> IService:
+def make_server(config: Config, reactor: Reactor, daemon: bool = False) -> IService:
     """
     :param daemon: whether twistd goes into the background, and waits for word of the start.
     :returns: the whole boot server; nothing is bound or started yet.

@@ -242,10 +242,10 @@ class BootCheckTests(TestCase):
                 await self.check(self.config(TLS_CERT=path, TLS_KEY=pem))
 
     async def test_no_boot_directory(self) -> None:
-        """Nothing is served from here, which it says, and does not fail."""
+        """With the settings of another shell it would walk nothing: that is no yes."""
         config = read({"RESCRIPTUM_PUBLIC_HOST": self.host}).config()
         code, document = await self.check(config)
-        self.assertEqual(code, 0)
+        self.assertEqual(code, 1)
         self.assertIn("boot directory", [each["subject"] for each in document["findings"]])
 
     async def test_an_allow_list_without_this_host(self) -> None:
