@@ -15,6 +15,8 @@ from rescriptum.errors import Unavailable
 from rescriptum.net.udp import BATCH, LINUX, UDP, Arrival, UDPChannel, UDPListener
 from rescriptum.values import Listen
 
+from .descriptors import without_descriptors
+
 LOOPBACK = "127.0.0.1"
 
 
@@ -202,6 +204,13 @@ class ChannelTests(UDPCase):
         self.assertEqual(len(set(seen)), len(seen))
         self.assertTrue(1 <= len(seen) <= 3, seen)
         self.assertTrue(all(ports[0] <= each <= ports[1] for each in seen), seen)
+
+    def test_no_descriptor_left_is_unavailable(self) -> None:
+        """A host that is out of them is silent; it writes no traceback for each datagram."""
+        client = self.client()
+        without_descriptors(self)
+        with self.assertRaises(Unavailable):
+            self.udp.connect(self.arrival(client), None)
 
     def test_an_address_that_is_not_ours_is_unavailable(self) -> None:
         """It went away between the request and the answer."""

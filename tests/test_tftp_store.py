@@ -1,5 +1,6 @@
 """Tests for ``rescriptum.tftp.store``."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from rescriptum.testing import MemoryWorkers
 from rescriptum.tftp.packets import Packets, Source
 from rescriptum.tftp.store import LARGEST, PacketStore
 from rescriptum.values import Content, Extent, Generated
+
+from .descriptors import without_descriptors
 
 DATA = b"".join(b"%07d\n" % n for n in range(5000))
 
@@ -150,6 +153,24 @@ class PacketStoreTests(SynchronousTestCase):
         self.workers.proceed()
         for each in waiting:
             self.failureResultOf(each, NotFound)
+
+    def test_a_host_out_of_descriptors_is_unavailable(self) -> None:
+        """Silence, so that the ROM asks again: "file not found" would be the end of its boot."""
+        found = content(self.path)
+        without_descriptors(self)
+        self.failureResultOf(self.opening(found), Unavailable)
+
+    def test_a_disk_that_fails_ends_the_transfer(self) -> None:
+        """As our own words, not as a fault of ours."""
+        source = self.opened(content(self.path), 8)
+
+        def fails(fd: int, length: int, offset: int) -> bytes:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        self.patch(os, "pread", fails)
+        with self.assertRaises(Unavailable):
+            source.window(1, 1)
+        source.close()
 
     def test_a_pipe_in_its_place_holds_nobody_up(self) -> None:
         """Opening one would wait for its other end for ever (W147)."""

@@ -225,10 +225,13 @@ class UDP:
         A socket bound to the address that was asked, connected to the one that asked.
 
         :param ports: the first and the last that may be used; None: any.
-        :raises Unavailable: when none is free.
+        :raises Unavailable: when none is free, or the system has no socket left.
         """
         family = socket.AF_INET if arrival.version == 4 else socket.AF_INET6
-        sock = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            sock = socket.socket(family, socket.SOCK_DGRAM)
+        except OSError as e:  # no more descriptors: some are given back soon
+            raise Unavailable(f"no socket: {e.strerror}") from e
         try:
             sock.setblocking(False)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)

@@ -1,5 +1,6 @@
 """Reading the files that are sent."""
 
+import errno
 import os
 from collections.abc import Callable, Hashable
 
@@ -14,6 +15,8 @@ from .transfer import blocks_of
 
 #: Larger files, and blocks smaller than every client's default, are read while they are sent.
 LARGEST, SMALLEST_BLOCK = 16 << 20, 512
+#: What opening a file says where there is none that we could ever read.
+_ABSENT = frozenset((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP))
 
 
 class PacketSource:
@@ -32,8 +35,8 @@ class FileSource:
 
     def __init__(self, content: Content, blksize: int) -> None:
         """
-        :raises NotFound: when it cannot be opened.
-        :raises Unavailable: when it was replaced since it was found.
+        :raises NotFound: when it is not there for us.
+        :raises Unavailable: when it was replaced since it was found, or cannot be opened now.
         """
         self._content = content
         self._blksize = blksize
@@ -79,8 +82,9 @@ class PacketStore:
 
     async def open(self, found: Content | Generated, blksize: int) -> Source:
         """
-        :raises NotFound: when the file cannot be read.
-        :raises Unavailable: when it was replaced since it was found, or too much is being read.
+        :raises NotFound: when the file is not there for us.
+        :raises Unavailable: when it was replaced since it was found, the disk or the system
+            refuses to read it now, or too much is being read.
         """
         if isinstance(found, Generated):
             return _made(found, blksize)
@@ -139,7 +143,9 @@ def _opened(content: Content) -> int:
         # Never wait for the other end of a FIFO that was put in its place (W147).
         fd = os.open(content.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as e:
-        raise NotFound(f"{content.path}: {e.strerror}") from e
+        # Only what is so for good is said at once; a host out of descriptors is asked again.
+        kind = NotFound if e.errno in _ABSENT else Unavailable
+        raise kind(f"{content.path}: {e.strerror}") from e
     try:
         _unchanged(fd, content)
     except BaseException:
@@ -160,7 +166,10 @@ def _read(fd: int, content: Content, start: int, end: int) -> bytes:
     for extent in content.extents:
         at, stop = max(start, 0), min(end, extent.length)
         while at < stop:
-            piece = os.pread(fd, stop - at, extent.offset + at)
+            try:
+                piece = os.pread(fd, stop - at, extent.offset + at)
+            except OSError as e:
+                raise Unavailable(f"{content.path}: {e.strerror}") from e
             if not piece:
                 raise Unavailable(f"{content.path} has changed")
             pieces.append(piece)
