@@ -1,5 +1,6 @@
 """Tests for ``rescriptum.tftp.cache``."""
 
+from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -51,6 +52,27 @@ class CacheTests(SynchronousTestCase):
         self.assertFalse(cache.reserve(1))
         cache.release(10)
         self.assertTrue(cache.reserve(10))
+
+    def test_making_room_does_not_look_through_what_is_there(self) -> None:
+        """A stranger chooses block sizes, so how many entries of small files there are."""
+        hashed = 0
+
+        @frozen(eq=False)
+        class Key:
+            def __hash__(self) -> int:
+                nonlocal hashed
+                hashed += 1
+                return id(self)
+
+        cache: Cache[str] = Cache(5000)
+        for _ in range(5000):
+            cache.reserve(1)
+            key = Key()
+            cache.put(key, "", 1)
+            cache.give_back(key)
+        hashed = 0
+        self.assertTrue(cache.reserve(3))
+        self.assertLess(hashed, 20)
 
     @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(1, 40), st.booleans())))
     @settings(max_examples=200, deadline=None)

@@ -27,14 +27,19 @@ class Cache(Generic[_T]):
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held = 0
-        self._entries: OrderedDict[Hashable, _Entry[_T]] = OrderedDict()
+        self._entries: dict[Hashable, _Entry[_T]] = {}
+        # Without users, the longest unused first: nobody looks through the others for them.
+        self._idle: OrderedDict[Hashable, None] = OrderedDict()
+        self._evictable = 0
 
     def take(self, key: Hashable) -> _T | None:
         """:returns: the value, in use until it is given back; None when there is none."""
         entry = self._entries.get(key)
         if entry is None:
             return None
-        self._entries.move_to_end(key)
+        if not entry.users:
+            del self._idle[key]
+            self._evictable -= entry.weight
         entry.users += 1
         return entry.value
 
@@ -44,12 +49,13 @@ class Cache(Generic[_T]):
 
         :returns: whether there is any beside what is in use.
         """
-        idle = [key for key, entry in self._entries.items() if not entry.users]
-        in_use = self.held - sum(self._entries[key].weight for key in idle)
-        if in_use + weight > self.limit:
+        if self.held - self._evictable + weight > self.limit:
             return False
         while self.held + weight > self.limit:
-            self.held -= self._entries.pop(idle.pop(0)).weight
+            key, _ = self._idle.popitem(last=False)
+            freed = self._entries.pop(key).weight
+            self.held -= freed
+            self._evictable -= freed
         self.held += weight
         return True
 
@@ -63,4 +69,8 @@ class Cache(Generic[_T]):
 
     def give_back(self, key: Hashable) -> None:
         """The end of one use."""
-        self._entries[key].users -= 1
+        entry = self._entries[key]
+        entry.users -= 1
+        if not entry.users:
+            self._idle[key] = None
+            self._evictable += entry.weight
