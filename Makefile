@@ -51,7 +51,7 @@ types: $(VENV)/.dev
 
 docs: $(VENV)/.dev  ## The API documentation into build/api; a warning is an error.
 	$(BIN)/pydoctor --quiet --warnings-as-errors --docformat=restructuredtext \
-	  --project-name=rescriptum --html-output=build/api rescriptum
+	  --privacy="HIDDEN:**._*" --project-name=rescriptum --html-output=build/api rescriptum
 
 reference: $(VENV)/.dev  ## Write docs/reference.md anew from the tables in the code.
 	$(BIN)/python -m rescriptum.cli.reference > docs/reference.md

@@ -56,7 +56,7 @@ class LoaderTree:
         """
         A loader, with ranges; or what is answered from memory in its place.
 
-        :raises Refused: as :class:`~..interfaces.Loaders` does.
+        :raises Refused: as ``interfaces.Loaders`` does.
         """
         found = self._loaders.find(name.encode("utf-8", "surrogateescape"))
         shown = _shown(name)

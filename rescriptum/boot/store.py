@@ -26,7 +26,7 @@ MAX_LISTED = 4096
 
 class BootDirectory:
     """
-    Every loader by its name, however firmware spells it: an :class:`~..interfaces.Loaders`.
+    Every loader by its name, however firmware spells it: ``interfaces.Loaders``.
 
     A name is looked up as it is, then without regard to case (W145), then among the generated
     ones. Whatever it names, the real path is a readable regular file inside the root (W147).

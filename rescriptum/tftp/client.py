@@ -174,7 +174,7 @@ async def probe(
     """
     Whether a file is there, and how it would come; it is ended politely, by an error.
 
-    :raises: as :func:`fetch`.
+    Raises what :func:`fetch` does.
     """
     wanted = Wanted(name, blksize, windowsize, tsize)
     found = await _run(reactor, host, port, Download(wanted, probing=True), timeout)

@@ -259,7 +259,7 @@ def perform(located: Located, request: Request) -> Answer | Deferred[Answer]:
     Call the route that ``request`` led to.
 
     Never raises: an error is the reply that the client gets for it. What is not one of ours is
-    logged, once. A :class:`Deferred` is returned only where the route has to wait; cancelling
+    logged, once. A ``Deferred`` is returned only where the route has to wait; cancelling
     it cancels the route.
     """
     application, found = located

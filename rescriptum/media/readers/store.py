@@ -55,7 +55,7 @@ def read_extents(content: Content, length: int) -> bytes:
 
 class Disc:
     """
-    An image's files; see :class:`~rescriptum.media.files.Files`.
+    An image's files; see ``media.files.Files``.
 
     The file is opened for every read: nothing is held open, and an image that was replaced in
     the meantime is noticed.
@@ -115,7 +115,7 @@ class _Place:
 
 class Folder:
     """
-    A tree's files; see :class:`~rescriptum.media.files.Files`.
+    A tree's files; see ``media.files.Files``.
 
     Its own path may lead anywhere; links inside it are followed inside it only. A path is made of
     names that the disk has, never of what was asked for.
