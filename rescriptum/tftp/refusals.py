@@ -1,5 +1,6 @@
 """What a request is told that gets no file, and how often a log is told of it."""
 
+from collections import Counter, OrderedDict
 from collections.abc import Hashable
 
 from attrs import define
@@ -31,8 +32,9 @@ REFUSALS: dict[str, tuple[ErrorCode, bytes] | None] = {
     "broadcast": None,
 }
 
-#: Seconds for which repetitions are counted instead of logged, and how many kinds are known.
-PERIOD, KINDS = 60.0, 512
+#: Seconds for which repetitions are counted instead of logged, how many kinds are known, and how
+#: many of one peer: pxelinux asks in vain for a dozen names, and nobody takes the others' room.
+PERIOD, KINDS, PER_PEER = 60.0, 1024, 32
 
 
 def refusal(code: str) -> Error | None:
@@ -43,33 +45,58 @@ def refusal(code: str) -> Error | None:
 
 @define
 class _Seen:
+    peer: str
     since: float
     unsaid: int = 0
 
 
 class Tally:
-    """Says a thing once a minute, and how often it came meanwhile: strangers cannot fill a log."""
+    """
+    Says a thing once a minute, and how often it came meanwhile: strangers cannot fill a log.
+
+    :ivar missed: how much was not even counted by its kind, for want of room.
+    """
 
     def __init__(self) -> None:
-        self._seen: dict[Hashable, _Seen] = {}
+        self.missed = 0
+        # The longest known first.
+        self._seen: OrderedDict[Hashable, _Seen] = OrderedDict()
+        self._peers: Counter[str] = Counter()
 
-    def counted(self, kind: Hashable, now: float) -> int | None:
+    def counted(self, peer: str, kind: Hashable, now: float) -> int | None:
         """
-        :returns: how often ``kind`` was kept quiet since it was last said; None: keep quiet.
+        :param kind: of what came from ``peer``.
+        :returns: how often it was kept quiet since it was last said; None: keep quiet.
         """
-        seen = self._seen.get(kind)
-        if seen is None:
-            if len(self._seen) >= KINDS:
-                self._seen = {k: s for k, s in self._seen.items() if now - s.since < PERIOD}
-            if len(self._seen) >= KINDS:
-                return None
-            self._seen[kind] = _Seen(now)
-            return 0
-        if now - seen.since < PERIOD:
+        key = peer, kind
+        seen = self._seen.get(key)
+        if seen is not None and now - seen.since < PERIOD:
             seen.unsaid += 1
             return None
-        unsaid, seen.since, seen.unsaid = seen.unsaid, now, 0
+        unsaid = 0 if seen is None else seen.unsaid
+        if seen is not None:
+            self._forget(key)
+        elif len(self._seen) >= KINDS or self._peers[peer] >= PER_PEER:
+            self._expire(now)
+        if len(self._seen) >= KINDS or self._peers[peer] >= PER_PEER:
+            self.missed += 1
+            return None
+        self._seen[key] = _Seen(peer, now)
+        self._peers[peer] += 1
         return unsaid
+
+    def _expire(self, now: float) -> None:
+        while self._seen:
+            key, seen = next(iter(self._seen.items()))
+            if now - seen.since < PERIOD:
+                return
+            self._forget(key)
+
+    def _forget(self, key: Hashable) -> None:
+        peer = self._seen.pop(key).peer
+        self._peers[peer] -= 1
+        if not self._peers[peer]:
+            del self._peers[peer]
 
 
 class RefusalLog:
@@ -78,6 +105,7 @@ class RefusalLog:
     def __init__(self, log: Logger) -> None:
         self._log = log
         self._tally = Tally()
+        self._complained = -PERIOD
 
     def say(
         self,
@@ -89,7 +117,14 @@ class RefusalLog:
     ) -> None:
         """One line for what came from this address, of this kind, for this name."""
         loader = "a datagram" if request is None else printable(request.filename)
-        unsaid = self._tally.counted((code, peer[0], loader), now)
+        unsaid = self._tally.counted(peer[0], (code, loader), now)
+        if self._tally.missed and now - self._complained >= PERIOD:
+            self._complained = now
+            self._log.warn(
+                "tftp: {count} refusals were of too many kinds to log each",
+                count=self._tally.missed,
+            )
+            self._tally.missed = 0
         if unsaid is None:
             return
         if unsaid:
