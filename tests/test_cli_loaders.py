@@ -1,7 +1,9 @@
 """Tests for ``rescriptum.cli.loaders``."""
 
+import errno
 import hashlib
 import json
+import os
 from io import StringIO
 from pathlib import Path
 
@@ -137,6 +139,19 @@ class InstallTests(LoadersTestCase):
         broken = read({"RESCRIPTUM_ENV_FILE": str(self.root / "none")}, None)
         with self.assertRaises(ConfigError):
             options.perform_reading(broken, self.out, self.err)
+
+    def test_a_full_disk_is_an_error_with_the_name(self) -> None:
+        """And the part that was written does not stay on it."""
+        self.whole_system()
+
+        def full(fd: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        self.patch(os, "fsync", full)
+        with self.assertRaises(Refused) as caught:
+            self.install()
+        self.assertIn(str(self.boot), str(caught.exception))
+        self.assertEqual(list(self.boot.iterdir()), [])
 
     def test_a_directory_that_cannot_be_written_is_an_error_with_its_name(self) -> None:
         blocked = self.boot / "file"

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar, TextIO
@@ -76,18 +77,27 @@ def _found(directory: Path) -> dict[str, str]:
 
 
 def _write(out: Path, name: str, data: Path | bytes) -> None:
-    """Whoever asks meanwhile gets the old file or the new one, never a part."""
+    """
+    Whoever asks meanwhile gets the old file or the new one, never a part.
+
+    :raises Refused: when it cannot be written; nothing is left of it then.
+    """
     new = out / f".{name}.new"
-    with new.open("wb") as target:
-        if isinstance(data, Path):
-            with data.open("rb") as origin:
-                shutil.copyfileobj(origin, target)
-        else:
-            target.write(data)
-        target.flush()
-        os.fsync(target.fileno())
-    new.chmod(0o644)
-    new.replace(out / name)
+    try:
+        with new.open("wb") as target:
+            if isinstance(data, Path):
+                with data.open("rb") as origin:
+                    shutil.copyfileobj(origin, target)
+            else:
+                target.write(data)
+            target.flush()
+            os.fsync(target.fileno())
+        new.chmod(0o644)
+        new.replace(out / name)
+    except OSError as e:
+        with suppress(OSError):  # a full disk needs it least
+            new.unlink(missing_ok=True)
+        raise Refused(f"{out / name} cannot be written: {e.strerror}") from e
 
 
 def _standings(assets: Iterable[Asset], out: TextIO) -> None:
