@@ -1,8 +1,10 @@
 """Tests for ``rescriptum.cli.media``."""
 
+import errno
 import hashlib
 import io
 import json
+import os
 from pathlib import Path
 
 from twisted.python.usage import UsageError
@@ -124,6 +126,18 @@ class MediaCommandsTests(SynchronousTestCase):
                 self.run_command(AddOptions(), name)
             self.assertIn(reason, str(caught.exception))
 
+    def test_add_on_a_full_disk(self) -> None:
+        """What cannot be written is named, and nothing of it stays."""
+
+        def full(fd: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        self.patch(os, "fsync", full)
+        with self.assertRaises(Refused) as caught:
+            self.run_command(AddOptions(), "rocky-9.iso")
+        self.assertIn(str(self.root / "rocky-9.media"), str(caught.exception))
+        self.assertEqual([each for each in self.root.iterdir() if ".media" in each.name], [])
+
     def test_add_on_a_terminal(self) -> None:
         """A bar is drawn there, and nothing of it on standard output."""
         self.err = Terminal()
@@ -161,6 +175,18 @@ class MediaCommandsTests(SynchronousTestCase):
         told = json.loads(out)
         self.assertEqual((code, told["ok"]), (1, False))
         self.assertEqual([each["state"] for each in told["media"]], ["unrecorded", "changed"])
+
+    def test_check_goes_on_behind_what_cannot_be_read(self) -> None:
+        """One bad disk, or one image that is being copied, says nothing of the others."""
+        self.run_command(AddOptions(), "rocky-9.iso")
+        (self.root / "broken.iso").symlink_to("/proc/self/mem")  # a file whose reading fails
+        (self.root / "broken.media").write_text(f"sha256 = {self.digest}\n")
+        code, out = self.run_command(CheckOptions())
+        self.assertEqual(code, 1)
+        self.assertIn("UNREAD  broken: ", out)
+        self.assertIn("ok      rocky-9\n", out)
+        code, out = self.run_command(CheckOptions(), "--json")
+        self.assertIn("unread", [each["state"] for each in json.loads(out)["media"]])
 
     def test_check_finds_problems(self) -> None:
         """A catalogue with a problem is not in order."""

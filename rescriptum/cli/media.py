@@ -20,7 +20,7 @@ from twisted.python.usage import UsageError
 
 from ..boot.scripts import stanza_script
 from ..config import Config
-from ..errors import NotFound, Refused, Unverified
+from ..errors import NotFound, Refused, Unavailable, Unverified
 from ..media.catalogue import SIDECAR, Catalogue, Medium
 from ..media.disk.store import digest_of, read_catalogue, write_sidecar
 from ..media.families.table import family, stanza
@@ -110,10 +110,11 @@ class AddOptions(_Named):
                 f"{image.path.name} has sha256 {digest}, not {wanted.lower()}; nothing recorded"
             )
         changes = {"sha256": digest, "bytes": str(image.size), "modified": str(image.version[3])}
+        sidecar = directory / f"{entry.id}{SIDECAR}"
         try:
-            write_sidecar(directory / f"{entry.id}{SIDECAR}", changes)
+            write_sidecar(sidecar, changes)
         except OSError as e:
-            raise Refused(f"{e.filename}: {e.strerror}") from e
+            raise Refused(f"{sidecar} cannot be written: {e.strerror}") from e
         what = " ".join(filter(None, (entry.family, entry.version, entry.architecture)))
         out.write(f"{entry.id}: {what}, {size_text(entry.size)}, sha256 {digest}\n")
         for note in entry.notes:
@@ -142,7 +143,8 @@ class CheckOptions(Command):
     synopsis = "Usage: rescriptum media check [--json]"
     longdesc = (
         "Reads every image whose sha256 is recorded, and says whether it still has it. "
-        "Exit code 0: all is well; 1: an image changed, or the catalogue has a problem."
+        "Exit code 0: all is well; 1: an image changed or cannot be read, or the catalogue has a "
+        "problem."
     )
     optFlags: ClassVar[list[list[str | None]]] = [["json", "j", "For programs."]]
 
@@ -153,7 +155,8 @@ class CheckOptions(Command):
             for entry in catalogue.entries:
                 if entry.image is not None:
                     results.append(_checked(entry, entry.image, following))
-        good = all(each["state"] != "changed" for each in results) and not catalogue.problems
+        bad = ("changed", "unread")
+        good = all(each["state"] not in bad for each in results) and not catalogue.problems
         if self["json"]:
             problems = as_json(catalogue)["problems"]
             _print_json(out, {"ok": good, "media": results, "problems": problems})
@@ -163,6 +166,8 @@ class CheckOptions(Command):
                 out.write(
                     f"CHANGED {each['id']}: sha256 {each['found']}, recorded {each['recorded']}\n"
                 )
+            elif each["state"] == "unread":
+                out.write(f"UNREAD  {each['id']}: {each['reason']}\n")
             elif each["state"] == "same":
                 out.write(f"ok      {each['id']}\n")
             else:
@@ -264,11 +269,14 @@ def _hashed(image: Content, following: Follow) -> str:
 
 
 def _checked(entry: Medium, image: Content, following: Follow) -> dict[str, str | None]:
+    told = {"id": entry.id, "state": "unrecorded", "recorded": entry.digest, "found": None}
     if entry.digest is None:
-        return {"id": entry.id, "state": "unrecorded", "recorded": None, "found": None}
-    found = _hashed(image, following)
-    state = "same" if found == entry.digest else "changed"
-    return {"id": entry.id, "state": state, "recorded": entry.digest, "found": found}
+        return told
+    try:
+        found = _hashed(image, following)
+    except (Refused, Unavailable) as e:
+        return {**told, "state": "unread", "reason": str(e)}
+    return {**told, "state": "same" if found == entry.digest else "changed", "found": found}
 
 
 def _directory(config: Config) -> Path:
