@@ -118,6 +118,15 @@ class ScanTests(SynchronousTestCase):
         (self.root / "gone.iso").symlink_to("nowhere")
         self.assertEqual(named(self.catalogue()), {"rocky": "rhel"})
 
+    def test_a_sidecar_that_cannot_be_read(self) -> None:
+        """Its image is served as if there were none, and the operator is told."""
+        isos.build(self.root / "rocky.iso", isos.ROCKY_DVD)
+        (self.root / "rocky.media").symlink_to("/proc/self/mem")  # a file whose reading fails
+        catalogue = self.catalogue()
+        self.assertEqual(named(catalogue), {"rocky": "rhel"})
+        [problem] = catalogue.problems
+        self.assertIn("rocky.media cannot be read", str(problem))
+
     def test_sidecars(self) -> None:
         """What they say counts; a new one is a reason to look again."""
         isos.build(self.root / "a.iso", isos.UBUNTU_2004)

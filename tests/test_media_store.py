@@ -18,6 +18,7 @@ from rescriptum.media.store import FRESH, STALE, MediaStore
 from rescriptum.values import Problem
 
 from . import isos
+from .descriptors import without_descriptors
 
 _T = TypeVar("_T")
 
@@ -196,6 +197,22 @@ class MediaStoreTests(SynchronousTestCase):
             self.ids()
             self.clock.advance(FRESH + 1)
         self.assertLess(compared, 5000)
+
+    def test_a_directory_that_cannot_be_listed_for_a_moment(self) -> None:
+        """Images stay what they were, with the problem beside them: 404 would end a boot."""
+        self.ids()
+        with capturedLogs():
+            without_descriptors(self)
+            self.clock.advance(FRESH + 1)
+            self.assertEqual(self.ids(), ["rocky"])
+        self.assertEqual(len(self.store.current.problems), 1)
+
+    def test_a_directory_that_is_gone(self) -> None:
+        """That is no matter of a moment."""
+        self.ids()
+        self.root.rename(self.mktemp())
+        self.clock.advance(FRESH + 1)
+        self.assertEqual(self.ids(), [])
 
     def test_a_disk_that_failed_is_tried_again(self) -> None:
         """An image that could not be read is looked into anew, though it did not change."""

@@ -68,11 +68,13 @@ class Scan:
 
     :ivar around: a kernel and an initrd in the media directory itself, where Proxmox's assistant
         puts them.
+    :ivar fleeting: the directory could not be listed just now: what was there before may well be.
     """
 
     seen: tuple[Seen, ...] = ()
     problems: tuple[Problem, ...] = ()
     around: Probe | None = None
+    fleeting: bool = False
 
 
 def probe(files: Files, sidecar: Sidecar) -> Probe:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -149,6 +150,9 @@ class MediaStore:
     async def _list(self) -> None:
         found = await self._workers.run(lambda: scan(self._directory))
         self._listed_at = self._seconds()
+        if found.fleeting:
+            # A moment without descriptors, or of a network disk, takes no image from anybody.
+            found = evolve(self._scan, problems=found.problems)
         keys = {seen.candidate.id: seen.key for seen in found.seen}
         self._scan = found
         self._probes = {

@@ -1,5 +1,6 @@
 """The media directory on the disk. Everything here blocks: it runs in a worker thread."""
 
+import errno
 import hashlib
 import os
 import stat
@@ -36,7 +37,9 @@ def scan(directory: Path) -> Scan:
     try:
         items = list(_items(directory))
     except OSError as e:
-        return Scan((), (Problem(str(directory), f"cannot be listed: {e.strerror}"),))
+        gone = e.errno in (errno.ENOENT, errno.ENOTDIR)
+        problem = Problem(str(directory), f"cannot be listed: {e.strerror}")
+        return Scan((), (problem,), fleeting=not gone)
     found, problems = candidates(items)
     seen, more = [], list(problems)
     for each in found:
@@ -67,7 +70,10 @@ def _items(directory: Path) -> Iterator[Item]:
 def _seen(directory: Path, candidate: Candidate) -> Seen:
     sidecar = Sidecar()
     if candidate.sidecar is not None:
-        sidecar = parse(read_sidecar(directory / candidate.sidecar))
+        try:
+            sidecar = parse(read_sidecar(directory / candidate.sidecar))
+        except OSError as e:  # the image is no worse for that
+            sidecar = Sidecar(problems=(f"{candidate.sidecar} cannot be read: {e.strerror}",))
     image = None
     if candidate.image is not None:
         image = content_of(directory / candidate.image, image_type(candidate.image))
