@@ -190,7 +190,7 @@ SETTINGS = (
         "media.connections",
         _number(1, 65536, "connections"),
         "2048",
-        "How many connections the media listener holds at once.",
+        "How many files above 256 KiB the media listener sends at once.",
     ),
     Setting(
         "RESCRIPTUM_PUBLIC_HOST",

@@ -69,15 +69,6 @@ class AnswersTests(SynchronousTestCase):
         [event] = events
         return event
 
-    def test_health(self) -> None:
-        """Answered before anything else, with no answer set at all; no link of a machine's way."""
-        reply = self.ask("/health")
-        self.assertEqual((reply.status, reply.body), (200, b"OK\n"))
-        with capturedLogs() as events:
-            self.answers.finished(Finished(self.request, PEER, 200, 3, 3, 0.1, Outcome.SENT))
-        self.assertEqual(events, [])
-        self.assertEqual(self.workers.asked, 0)
-
     def test_an_answer(self) -> None:
         """By GET and by POST, on any path, labelled by its format."""
         self.write("52-54-00-00-00-01/boot.ipxe", b"#!ipxe\nexit\n")

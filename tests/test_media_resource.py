@@ -187,12 +187,6 @@ class MediaTreeTests(SynchronousTestCase):
         ids = [each["id"] for each in told["media"]]
         self.assertEqual(ids, ["debian", "disk", "netboot", "rocky-9"])
 
-    def test_health(self) -> None:
-        """The listener answers, whatever the directory is like."""
-        answer = self.asked("/health")
-        assert isinstance(answer, Reply)
-        self.assertEqual(answer.body, b"OK\n")
-
     def test_fresh_catalogues_are_not_waited_for(self) -> None:
         """The reply is there at once: that is the fast path."""
         self.asked("/")

@@ -57,11 +57,6 @@ class Answers:
         self._store = store
         self._workers = workers
 
-    @routes.get("health")
-    def health(self, request: Request) -> Reply:
-        """Says that the server answers, whatever the answer set holds."""
-        return Reply(b"OK\n")
-
     @routes.get("<path...>")
     @routes.post("<path...>")
     def answer(self, request: Request, path: str) -> Reply | Awaitable[Reply]:
@@ -83,7 +78,7 @@ class Answers:
         return _reply(answers, request)
 
     def finished(self, done: Finished) -> None:
-        """Record what became of a request; a look at the server's health is no link."""
+        """Record what became of a request."""
         request, about = done.request, done.about
         if request is None and done.outcome is Outcome.STOPPED:
             return  # a client that left in the middle of asking

@@ -40,11 +40,6 @@ class MediaTree:
         # The last refusal of each connection: a client that insists is one line.
         self._refused: dict[tuple[str, int], tuple[str, int]] = {}
 
-    @routes.get("/health")
-    def health(self, request: Request) -> Reply:
-        """The listener answers."""
-        return Reply(b"OK\n")
-
     @routes.get("/")
     async def catalogue(self, request: Request) -> Reply:
         """The catalogue, as JSON for whoever accepts that."""

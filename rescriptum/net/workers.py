@@ -25,7 +25,7 @@ class WorkerPool:
         self, reactor: IReactorFromThreads, name: str, threads: int, waiting: int = 1024
     ) -> None:
         self._reactor = reactor
-        self._pool = ThreadPool(0, threads, name)
+        self._pool = ThreadPool(threads, threads, name)
         self._most = threads + waiting
         self._held = 0
 

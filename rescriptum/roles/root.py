@@ -4,6 +4,7 @@ import gc
 import grp
 import os
 import pwd
+import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,9 @@ from twisted.python.failure import Failure
 from ..errors import ConfigError
 from ..logs import Lines
 from ..net.workers import WorkerPool
+
+#: Open files: every connection is one, and a shell's 1024 are not what the settings allow.
+DESCRIPTORS = 65536
 
 
 class Root(MultiService):
@@ -66,6 +70,10 @@ class Root(MultiService):
 
     def privilegedStartService(self) -> None:
         """A port that cannot be bound is told in a line, and is exit code 1."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         try:
             super().privilegedStartService()
         except ConfigError as e:

@@ -36,8 +36,9 @@ from . import scripts
 from .readable import ReadableService
 from .root import Root
 
-#: Threads for listing directories, probing images and reading ahead: what one disk can do at once.
-THREADS = 4
+#: Threads for images and loaders, and for answers: a disk that is slow to read ahead does not
+#: hold up the answers of installations that are under way.
+MEDIA_THREADS, ANSWER_THREADS = 4, 2
 
 
 class Reactor(IReactorCore, IReactorTime, IReactorFDSet, IReactorFromThreads):
@@ -49,9 +50,12 @@ def make_server(config: Config, reactor: Reactor, daemon: bool = False) -> IServ
     :param daemon: whether twistd goes into the background, and waits for word of the start.
     :returns: the whole boot server; nothing is bound or started yet.
     """
-    workers = WorkerPool(reactor, "disk", THREADS)
+    workers = WorkerPool(reactor, "media", MEDIA_THREADS)
+    resolvers = WorkerPool(reactor, "answers", ANSWER_THREADS)
     log = observer(config.log.show, config.log.file)
-    root = Root(reactor, log, [workers], config.user, config.group, _greeting(config), daemon)
+    root = Root(
+        reactor, log, [workers, resolvers], config.user, config.group, _greeting(config), daemon
+    )
     tls = None
     if config.tls is not None:
         tls = CertificateService(reactor, config.tls.certificate, config.tls.key)
@@ -60,11 +64,11 @@ def make_server(config: Config, reactor: Reactor, daemon: bool = False) -> IServ
     readable = {"media": config.media.directory, "boot": config.boot.directory}
     ReadableService(readable).setServiceParent(root)
 
-    store = AnswerStore(config.answers.directory, workers, reactor)
+    store = AnswerStore(config.answers.directory, resolvers, reactor)
     AnswersService(store).setServiceParent(root)
-    answers = Answers(store, workers)
+    answers = Answers(store, resolvers)
     limits = Limits.answers(config.answers.connections, config.answers.seconds)
-    site = Site(answers, reactor=reactor, limits=limits, workers=workers)
+    site = Site(answers, reactor=reactor, limits=limits, workers=resolvers)
     WebService(reactor, "answers", config.answers.listen, site, tls).setServiceParent(root)
 
     if config.serves_media:

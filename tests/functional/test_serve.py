@@ -3,6 +3,7 @@
 import os
 import pwd
 import re
+import resource
 import signal
 import socket
 import ssl
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
+from rescriptum.roles.root import DESCRIPTORS
 from tests.processes import ROOT, Process, free_port
 
 MAC = "52:54:00:12:34:56"
@@ -195,6 +197,18 @@ class StartTests(ServeCase):
     def test_the_role_by_its_name(self) -> None:
         server = self.serve("serve")
         server.wait_for("answers listens on")
+
+    def test_may_open_what_the_settings_allow(self) -> None:
+        """A shell's soft limit of 1024 files is less than one listener's connections."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        server = self.serve()
+        server.wait_for("answers listens on")
+        limits = Path(f"/proc/{server.process.pid}/limits").read_text()
+        found = re.search(r"Max open files +(\d+)", limits)
+        assert found is not None
+        self.assertEqual(int(found[1]), min(hard, DESCRIPTORS))
 
     def test_becomes_the_user_after_binding(self) -> None:
         if os.geteuid() != 0:
