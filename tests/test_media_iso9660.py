@@ -358,6 +358,19 @@ class ByHandTests(SynchronousTestCase):
         )
         self.assertRaises(MalformedImage, opened(data).find, "l")
 
+    def test_what_a_lookup_may_understand(self) -> None:
+        """
+        Sixty thousand records are a second's work, in each directory of a path: small ones cost
+        more than their bytes.
+        """
+        self.patch(iso9660, "REMEMBERED", 0)
+        self.patch(iso9660, "MAX_LOOKUP", 64 * SECTOR)
+        raw = record(b"D", 22, 2 * SECTOR, 2)
+        sector = (raw * (SECTOR // len(raw))).ljust(SECTOR, b"\0")
+        data = by_hand(raw, rock=False, sectors={22: sector * 2})
+        self.assertFalse(found(data, "d/d/x"))
+        self.assertRaises(MalformedImage, opened(data).find, "d/" * 10 + "x")
+
     def test_records_across_sectors(self) -> None:
         """A record that crosses the end of a sector is malformed (6.8.1.1)."""
         sector = bytearray(2 * SECTOR)

@@ -33,8 +33,10 @@ MAX_DESCRIPTORS = 32
 MAX_DIRECTORY = 4 << 20
 MAX_CHILDREN = 65536
 MAX_SECTIONS = 256
-#: Bytes of directories and continuations that one look-up may cost.
+#: Bytes of directories and continuations that one look-up may cost, and what a record costs
+#: beside its own: the time that it takes to understand.
 MAX_LOOKUP = 32 << 20
+RECORD_COST = 256
 #: Children that are remembered, over all directories of an image.
 REMEMBERED = 32768
 
@@ -62,13 +64,17 @@ class _Meter:
 
     def exactly(self, offset: int, length: int) -> bytes:
         """:raises MalformedImage: when there are not as many bytes, or too many were read."""
-        self._left -= max(length, SECTOR)
-        if self._left < 0:
-            raise MalformedImage("directories without end")
+        self.spend(max(length, SECTOR))
         data = self._read(offset, length)
         if len(data) != length:
             raise MalformedImage("a directory beyond the end of the image")
         return data
+
+    def spend(self, cost: int) -> None:
+        """:raises MalformedImage: when nothing is left."""
+        self._left -= cost
+        if self._left < 0:
+            raise MalformedImage("directories without end")
 
     def continuation(self, block: int, offset: int, length: int) -> bytes:
         if offset + length > SECTOR:
@@ -130,6 +136,7 @@ class _Tree:
         count = 0
         for raw in records(data):
             record = Record.parse(raw)
+            meter.spend(RECORD_COST)
             count += 1
             if count > MAX_CHILDREN or len(sections) > MAX_SECTIONS:
                 raise MalformedImage("a directory without end")
