@@ -14,7 +14,8 @@ class Loaders(Protocol):
     def find(self, name: bytes) -> Content | Generated:
         """
         :param name: as it came from the wire, whatever it holds.
-        :raises NotFound: and nothing else but :class:`Refused`, for any name.
+        :raises NotFound: and nothing else but :class:`Refused`, for any name; or
+        :raises Unavailable: when the disk does not answer.
         """
 
 

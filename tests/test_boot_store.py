@@ -1,5 +1,6 @@
 """Tests for ``rescriptum.boot.store``."""
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -10,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.boot import store
 from rescriptum.boot.store import BootDirectory
-from rescriptum.errors import Forbidden, NotFound, Refused
+from rescriptum.errors import Forbidden, NotFound, Refused, Unavailable
 from rescriptum.interfaces import Loaders
 from rescriptum.values import Content, Generated
 
@@ -45,6 +46,17 @@ class BootDirectoryTests(SynchronousTestCase):
         seen = found.path.stat()
         self.assertEqual(found.version, (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns))
         self.assertEqual(found.modified, int(seen.st_mtime))
+
+    def test_a_disk_that_does_not_answer(self) -> None:
+        """It is no proof of absence: nothing generated stands in for the operator's own file."""
+        (self.root / "autoexec.ipxe").write_bytes(b"#!ipxe\nexit\n")
+
+        def broken(path: object, **options: object) -> os.stat_result:
+            raise OSError(errno.ESTALE, "Stale file handle", str(path))
+
+        self.patch(os, "stat", broken)
+        with self.assertRaisesRegex(Unavailable, "Stale"):
+            self.directory.find(b"autoexec.ipxe")
 
     def test_media_types(self) -> None:
         """Whatever the table does not know goes out as bytes, whatever its name looks like."""

@@ -1,12 +1,13 @@
 """The boot directory: what is on the disk, and what is answered from memory beside it."""
 
+import errno
 import os
 import stat
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import Forbidden, NotFound
+from ..errors import Forbidden, NotFound, Unavailable
 from ..values import OCTET_STREAM, Content, Extent, Generated
 from .names import segments
 
@@ -22,6 +23,8 @@ MEDIA_TYPES = {
 #: Directories whose names are remembered, and names remembered of one directory.
 MAX_LISTINGS = 32
 MAX_LISTED = 4096
+#: What the system says of a name that is not there, or that nobody may look up.
+_ABSENT = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES))
 
 
 class BootDirectory:
@@ -50,12 +53,18 @@ class BootDirectory:
         :param name: as it came from the wire, whatever it holds.
         :raises NotFound: where there is nothing of that name.
         :raises Forbidden: for a name or a symbolic link that leaves the root.
+        :raises Unavailable: when the disk does not answer.
         """
         parts = segments(name)
         try:
             return self._on_disk(parts)
-        except (OSError, NotFound):
+        except NotFound:
             pass
+        except OSError as e:
+            # A disk that does not answer says nothing of what is on it: what is generated must
+            # not stand in for the operator's own.
+            if e.errno not in _ABSENT:
+                raise Unavailable(f"{'/'.join(parts)}: {e.strerror}") from e
         folded = tuple(part.lower() for part in parts)
         for depth in self._depths:
             if (found := self._generated.get(folded[-depth:])) is not None:

@@ -19,7 +19,7 @@ from ..boot.resource import LoaderTree
 from ..boot.scripts import Choice
 from ..boot.store import BootDirectory
 from ..config import Config
-from ..errors import NotFound
+from ..errors import RescriptumError
 from ..ipxe.resource import Scripts
 from ..logs import observer
 from ..media.resource import MediaTree
@@ -130,6 +130,6 @@ def _has(loaders: BootDirectory | None, name: str) -> bool:
         return False
     try:
         loaders.find(name.encode("ascii"))
-    except NotFound:
+    except RescriptumError:
         return False
     return True
