@@ -13,6 +13,7 @@ import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,11 @@ TICKS = os.sysconf("SC_CLK_TCK")
 #: Where it is allowed, servers and load generators preempt whatever else the machine does: ratios
 #: then say something there too. Real-time tasks get 950 ms of each second, so quote no p99.
 FIRST = ("chrt", "-r", "1") if os.geteuid() == 0 and shutil.which("chrt") else ()
+
+
+def end_on_request() -> None:
+    """SIGTERM ends the servers that were started, as Ctrl-C does."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 def children(pid: int) -> list[int]:

@@ -19,7 +19,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
 
-from .benchlib import HERE, TOOLS, Bar, Results, Sample, Server, load, measure, report
+from .benchlib import (
+    HERE,
+    TOOLS,
+    Bar,
+    Results,
+    Sample,
+    Server,
+    end_on_request,
+    load,
+    measure,
+    report,
+)
 
 OURS, NGINX, STATIC, AIOHTTP, LAG = "rescriptum", "nginx", "static.File", "aiohttp", "lag"
 PORTS = {OURS: 6911, NGINX: 6912, STATIC: 6913, AIOHTTP: 6914, LAG: 6915}
@@ -174,6 +185,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="of every case and server")
     parser.add_argument("--size", type=int, default=1024, help="of the image, in MiB")
     asked = parser.parse_args()
+    end_on_request()
     missing = [each for each in ("nginx", "wrk", "xorriso") if shutil.which(each) is None]
     if missing:
         sys.exit(f"nothing to compare with: {', '.join(missing)} is not installed")

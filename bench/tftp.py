@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from .benchlib import FIRST, HERE, TOOLS, Bar, Sample, Server, compare, load, report
+from .benchlib import FIRST, HERE, TOOLS, Bar, Sample, Server, compare, end_on_request, load, report
 
 NAME = "loader.efi"
 SIZE = 1048677
@@ -124,6 +124,7 @@ def servers(root: Path) -> list[Server]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.tftp", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="of every case and server")
+    end_on_request()
     rounds = int(parser.parse_args().rounds)
     with tempfile.TemporaryDirectory(prefix="rescriptum-bench-") as directory:
         root = Path(directory)
