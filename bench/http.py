@@ -96,7 +96,6 @@ def make_image(root: Path, size: int) -> int:
 
 def servers(root: Path) -> list[Server]:
     twistd = [sys.executable, "-c", "from twisted.scripts.twistd import run; run()", "-n"]
-    quiet = ["--pidfile=", f"--logfile={os.devnull}"]
     conf = root / "nginx.conf"
     conf.write_text(NGINX_CONF.format(root=root, port=PORTS[NGINX]))
     (root / "answers").mkdir()
@@ -104,7 +103,7 @@ def servers(root: Path) -> list[Server]:
     commands = {
         OURS: [*twistd, f"--pidfile={root}/ours.pid", "rescriptum"],
         NGINX: ["nginx", "-c", str(conf)],
-        STATIC: [*twistd, *quiet, "web", "--listen", listen, "--path", str(root / "media")],
+        STATIC: [*twistd, "--pidfile=", "web", "--listen", listen, "--path", str(root / "media")],
         AIOHTTP: [sys.executable, "-m", "bench.http_aiohttp", str(PORTS[AIOHTTP])],
         LAG: [sys.executable, "-m", "bench.http_lag", str(PORTS[LAG])],
     }
