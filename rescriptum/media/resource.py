@@ -164,7 +164,8 @@ def _part(request: Request, medium: Medium, part: Part, path: str) -> FileReply:
 
 
 def _reply(request: Request, medium: Medium, content: Content, part: Part, path: str) -> FileReply:
-    return FileReply(content, about=Served(medium.id, part, shown(path[:MAX_SHOWN]), _mac(request)))
+    served = Served(medium.id, part, shown(path[:MAX_SHOWN]), _mac(request))
+    return FileReply(content, about=served, steady=True)
 
 
 def _mac(request: Request) -> MAC | None:

@@ -12,6 +12,7 @@ from twisted.python.failure import Failure
 
 from ..errors import RescriptumError, Unavailable
 from ..values import Content
+from .again import Again
 from .decided import Decided
 from .decision import cut, decide, head
 from .exchange import Exchange
@@ -64,12 +65,15 @@ class HTTPConnection(Protocol):
         self._exchange: Exchange | None = None
         self._applications: tuple[Application, ...] = ()
         self._admitted = site.admits(peer)
+        self._last: Again | None = None
 
     # What the transport calls.
 
     def connectionMade(self) -> None:
         self._wire: Wire = wire(self.transport, self._drained)
-        self._intake = Intake(self._site, self._wire, self.patience, self._begin, self._refuse)
+        self._intake = Intake(
+            self._site, self._wire, self.patience, self._begin, self._refuse, self._likewise
+        )
         self._site.made(self)
 
     def dataReceived(self, data: bytes) -> None:
@@ -139,6 +143,23 @@ class HTTPConnection(Protocol):
             exchange.waiting = result.addCallback(self._routed, exchange)
             exchange.waiting.addErrback(self._broken, exchange)
 
+    def _likewise(self, head: bytes) -> bool:
+        """Another range of what was asked for last, in the same words: see :mod:`.again`."""
+        site, last = self._site, self._last
+        if last is None or last.tick != site.tick or site.closing:
+            return False
+        decided = last.decided(head)
+        if decided is None:
+            return False
+        self._phase = _ROUTING
+        self._intake.busy = True
+        site.idle.pop(self, None)
+        exchange = Exchange(last.request, site.clock.seconds(), True, False, last.application)
+        self._exchange = exchange
+        exchange.answer, exchange.decided = last.answer, decided
+        self._open(exchange, decided, last.answer.content)
+        return True
+
     def _routed(self, answer: Answer, exchange: Exchange) -> None:
         if exchange is self._exchange and not exchange.cancelled:
             exchange.waiting = None
@@ -157,6 +178,11 @@ class HTTPConnection(Protocol):
             decided = decide(exchange.request, answer)
         exchange.answer, exchange.decided = answer, decided
         if isinstance(answer, FileReply):
+            self._last = None
+            if answer.steady and decided.status == 206 and exchange.application is not None:
+                asked, tick = self._intake.head, self._site.tick
+                known = exchange.request, exchange.application, answer, decided
+                self._last = Again.of(asked, *known, tick)
             self._open(exchange, decided, answer.content)
         else:
             self._write(exchange, decided)

@@ -23,6 +23,7 @@ class Intake:
     The incoming half of a connection.
 
     :ivar busy: whether a reply is under way, or was the last one.
+    :ivar head: the bytes that the request under way came in, if nothing else came with it.
     """
 
     def __init__(
@@ -32,19 +33,23 @@ class Intake:
         patience: Patience,
         begin: Callable[[Head, bytes], None],
         refuse: Callable[[Unreadable, Head | None], None],
+        again: Callable[[bytes], bool],
     ) -> None:
         """
         :param begin: called with each request; not again before :meth:`resume`, unless the
             reply was out within the call.
         :param refuse: called once, with what can be no request and with its head if that was
             one.
+        :param again: whether bytes are a request that it has begun already.
         """
         self.busy = False
+        self.head = b""
         self._site = site
         self._wire = wire
         self._patience = patience
         self._begin = begin
         self._refuse = refuse
+        self._again = again
         self._incoming = Incoming(site.limits.body_bytes)
         self._counted = 0  # bytes of the body within the site's count
         self._running = False
@@ -61,8 +66,11 @@ class Intake:
         if not self.busy:
             if not incoming.held and incoming.body is None:
                 self._patience.begins()
-                incoming.held = data
+                if self._again(data):
+                    return
+                self.head = incoming.held = data
             else:
+                self.head = b""
                 incoming.feed(data)
             self._advance()
         elif not self._dropped:
@@ -74,6 +82,7 @@ class Intake:
     def resume(self) -> None:
         """The reply has gone; the next request may be here already."""
         self.busy = False
+        self.head = b""
         if self._paused:
             self._go_on_reading()
         if self._incoming.held and not self._running:

@@ -56,11 +56,17 @@ class Reply:
 
 @frozen
 class FileReply:
-    """Bytes on a disk: ranges, conditions and zero-copy sending are the listener's affair."""
+    """
+    Bytes on a disk: ranges, conditions and zero-copy sending are the listener's affair.
+
+    :ivar steady: whether further ranges may be sent, for a quarter of a second and on the same
+        connection, without asking the route.
+    """
 
     content: Content
     headers: tuple[tuple[str, str], ...] = ()
     about: object = None
+    steady: bool = False
 
 
 class Outcome(Enum):

@@ -46,6 +46,7 @@ class Files:
         self.gone: list[tuple[str, int]] = []
         self.later: Deferred[Answer] = Deferred()
         self.waiting = 0
+        self.asked = 0
 
     def content(self, name: str) -> Content:
         path = self.root / name
@@ -58,6 +59,11 @@ class Files:
     @routes.get("file/<name>")
     def file(self, request: Request, name: str) -> FileReply:
         return FileReply(self.content(name), about=name)
+
+    @routes.get("steady/<name>")
+    def steady(self, request: Request, name: str) -> FileReply:
+        self.asked += 1
+        return FileReply(self.content(name), about=name, steady=True)
 
     @routes.get("inside/<name>")
     def inside(self, request: Request, name: str) -> FileReply:
@@ -285,6 +291,39 @@ class ConversationTests(ListenerCase):
                 return script(client)
 
         return await deferToThread(run)
+
+    async def test_ranges_in_the_same_words(self) -> None:
+        """
+        W163: thousands of ranges of one image differ in two numbers only. Each is answered as if
+        it were alone, whatever stands between them, and the route is not asked for every one.
+        """
+        ranges = [(0, 0), (5, 9), (3, 3), (60, 10**9), (10**9, 2 * 10**9), (9, 3), (1, 50)] * 3
+        asked: list[tuple[str, tuple[str, ...]]] = []
+        for at, (first, last) in enumerate(ranges):
+            asked.append(("/steady/x.iso", (f"Range: bytes={first}-{last}",)))
+            if at % 5 == 4:
+                asked.append(("/text", ()))
+                asked.append(("/file/x.iso", (f"Range: bytes={first}-{last}",)))
+
+        def script(client: RawClient) -> list[Told]:
+            told = []
+            for target, lines in asked:
+                client.send(request(target, *lines))
+                told.append(client.reply())
+            return told
+
+        for port in (self.serve().address[1], self.stock()):
+            self.files.asked = 0
+            told = await self.play(port, script)
+            self.assertLess(self.files.asked, len(ranges))
+            for (target, lines), each in zip(asked, told, strict=True):
+                pairs = tuple(tuple(line.lower().split(": ", 1)) for line in lines)
+                expected = ask(self.files, target, headers=pairs)  # type: ignore[arg-type]
+                self.assertEqual(each.status, expected.status, lines)
+                self.assertEqual(each.headers[2:], expected.headers, lines)
+                self.assertEqual(each.body, expected.body, lines)
+        told_of = [each for each in self.files.done if each.about == "x.iso"]
+        self.assertGreaterEqual(len(told_of), 2 * len(ranges))
 
     async def test_head_and_get_at_once(self) -> None:
         """B35: both are answered, on the same connection, and nothing says that it ends."""
