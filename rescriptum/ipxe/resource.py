@@ -36,6 +36,7 @@ class Scripts:
         self._bootstrap = _reply(bootstrap, "bootstrap")
         self._choices = choices
         self._menu = menu
+        self._events = self._log  # a Logger makes itself anew each time it is looked up
 
     @routes.get("ipxe/bootstrap")
     def bootstrap(self, request: Request) -> Reply:
@@ -51,7 +52,7 @@ class Scripts:
         if done.request is None or not isinstance(done.about, str):
             return
         record(
-            self._log,
+            self._events,
             ScriptSent(
                 peer=done.peer,
                 script=done.about,
@@ -68,6 +69,8 @@ class Scripts:
 
 def named_mac(request: Request) -> MAC | None:
     """:returns: the machine's address where its query names one that is one."""
+    if "mac=" not in request.target:
+        return None
     for name, value in request.query:
         if name == "mac":
             try:
