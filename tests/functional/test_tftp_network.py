@@ -174,7 +174,7 @@ class NetworkTests(SynchronousTestCase):
                 if each["scope"] == "link" and not each.get("tentative"):
                     return str(each["local"])
             time.sleep(0.05)
-        self.fail(f"{side} has no address of its own: {listed}")
+        raise AssertionError(f"{side} has no address of its own: {listed}")
 
     def test_answers_come_from_the_address_that_was_asked(self) -> None:
         """
