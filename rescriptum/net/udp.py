@@ -209,7 +209,8 @@ class UDP:
     ) -> None:
         """
         :param nested: False keeps channels out of a private epoll.
-        :param longest: bytes of a datagram that a listener takes; the rest is cut off.
+        :param longest: bytes of a datagram that a listener takes; the rest is cut off. RFC 2347
+            allows a request of 512.
         """
         self._reactor = reactor
         self._readiness = readiness(reactor, monotonic, nested=nested)

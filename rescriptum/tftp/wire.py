@@ -9,8 +9,6 @@ from attrs import frozen
 
 from ..errors import MalformedDatagram
 
-#: RFC 2347 allows 512; what is longer is cut off there.
-MAX_REQUEST = 1024
 #: RFC 2348.
 MIN_BLKSIZE, DEFAULT_BLKSIZE, MAX_BLKSIZE = 8, 512, 65464
 

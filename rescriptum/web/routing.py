@@ -249,7 +249,7 @@ class Router:
         return located
 
 
-def dispatch(application: Application, request: Request) -> Answer | Deferred[Answer]:
+def dispatch(application: Application | Mounted, request: Request) -> Answer | Deferred[Answer]:
     """Find the route of ``request``, and :func:`perform` it."""
     return perform(Router(application).locate(request), request)
 
@@ -292,5 +292,5 @@ async def answer(application: Application | Mounted, request: Request) -> Answer
 
     Never raises: see :func:`perform`.
     """
-    result = perform(Router(application).locate(request), request)
+    result = dispatch(application, request)
     return await result if isinstance(result, Deferred) else result
