@@ -9,6 +9,7 @@ import pwd
 import stat
 import tomllib
 from collections.abc import Callable, Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -18,8 +19,8 @@ from . import envfile
 from .boot.allow import AllowList
 from .boot.scripts import CONTRACT_PORT, Unclaimed
 from .errors import ConfigError
-from .settings import BY_PATH, BY_VARIABLE, PREFIX, SETTINGS, Setting
-from .values import Listen, Problem
+from .settings import BY_PATH, BY_VARIABLE, LONG_ENOUGH, PREFIX, SETTINGS, Setting
+from .values import Listen, Problem, Secret
 
 _T = TypeVar("_T")
 
@@ -28,12 +29,32 @@ MAX_FILE = 1 << 20
 
 @frozen
 class Answers:
-    """The answer listener and its answer set."""
+    """
+    The answer listener and its answer set.
+
+    :ivar store: ``files``, in ``directory``, or ``sqlite``, in ``database``.
+    :ivar capture: None: requests are not kept.
+    :ivar token: that installers present; None: they need none.
+    :ivar installed: that disarms a machine; None: nothing does.
+    """
 
     directory: Path
     listen: Listen
     connections: int
     seconds: int
+    store: str
+    database: Path
+    capture: Path | None
+    token: Secret | None
+    installed: Secret | None
+
+
+@frozen
+class Admin:
+    """The admin listener."""
+
+    listen: Listen
+    token: Secret
 
 
 @frozen
@@ -95,11 +116,13 @@ class Config:
     """
     What the boot server and its commands run on.
 
+    :ivar admin: None: there is no admin listener.
     :ivar public_host: None: derived at start.
     :ivar user: to become once the ports are bound; ``group`` likewise.
     """
 
     answers: Answers
+    admin: Admin | None
     media: Media
     boot: Boot
     tftp: TFTP
@@ -125,7 +148,7 @@ class Value:
     """
 
     setting: Setting
-    text: str | None
+    text: str | None = field(repr=False)
     source: str
 
     @property
@@ -192,7 +215,8 @@ class Reading:
         if isinstance(answers, Listen) and isinstance(listen, Listen) and _clash(answers, listen):
             text = f"{listen} is taken by the answer listener on {answers}"
             found.append(at("RESCRIPTUM_MEDIA_ADDR", text))
-        for name in ("RESCRIPTUM_BOOT_DIR", "RESCRIPTUM_MEDIA_DIR"):
+        found += self._of_admin(parsed, at)
+        for name in ("RESCRIPTUM_BOOT_DIR", "RESCRIPTUM_MEDIA_DIR", "RESCRIPTUM_CAPTURE_DIR"):
             directory = parsed[name]
             if isinstance(directory, Path) and not os.path.isdir(directory):
                 found.append(at(name, f"no such directory: {directory}"))
@@ -215,6 +239,26 @@ class Reading:
             found.append(at("RESCRIPTUM_GROUP", f"no such group: {group}"))
         if given("RESCRIPTUM_GROUP") and user is None:
             found.append(at("RESCRIPTUM_GROUP", "needs RESCRIPTUM_USER too"))
+        return found
+
+    def _of_admin(
+        self, parsed: Mapping[str, object], at: Callable[[str, str], Problem]
+    ) -> list[Problem]:
+        admin, token = parsed["RESCRIPTUM_ADMIN_ADDR"], parsed["RESCRIPTUM_ADMIN_TOKEN"]
+        if not isinstance(admin, Listen):
+            return []
+        found = []
+        if not self.values["RESCRIPTUM_ADMIN_TOKEN"].given:
+            found.append(at("RESCRIPTUM_ADMIN_ADDR", "needs RESCRIPTUM_ADMIN_TOKEN too"))
+        elif isinstance(token, Secret) and len(token) < LONG_ENOUGH:
+            found.append(at("RESCRIPTUM_ADMIN_TOKEN", f"want {LONG_ENOUGH} characters or more"))
+        others = {"answer": parsed["RESCRIPTUM_LISTEN_ADDR"]}
+        if parsed["RESCRIPTUM_MEDIA_DIR"] is not None or parsed["RESCRIPTUM_BOOT_DIR"] is not None:
+            others["media"] = parsed["RESCRIPTUM_MEDIA_ADDR"]
+        for name, other in others.items():
+            if isinstance(other, Listen) and _clash(admin, other):
+                text = f"{admin} is taken by the {name} listener on {other}"
+                found.append(at("RESCRIPTUM_ADMIN_ADDR", text))
         return found
 
 
@@ -240,13 +284,20 @@ def _assembled(parsed: Mapping[str, object]) -> Config:
         return cast(_T, parsed[PREFIX + name])
 
     cert, key = parsed["RESCRIPTUM_TLS_CERT"], parsed["RESCRIPTUM_TLS_KEY"]
+    admin = parsed["RESCRIPTUM_ADMIN_ADDR"]
     return Config(
         answers=Answers(
             get("ANSWERS_DIR", Path),
             get("LISTEN_ADDR", Listen),
             get("MAX_CONNECTIONS", int),
             get("TIMEOUT_SECS", int),
+            get("STORE", str),
+            get("DB_PATH", Path),
+            cast(Path | None, parsed["RESCRIPTUM_CAPTURE_DIR"]),
+            cast(Secret | None, parsed["RESCRIPTUM_ANSWER_TOKEN"]),
+            cast(Secret | None, parsed["RESCRIPTUM_INSTALLED_TOKEN"]),
         ),
+        admin=Admin(admin, get("ADMIN_TOKEN", Secret)) if isinstance(admin, Listen) else None,
         media=Media(
             cast(Path | None, parsed["RESCRIPTUM_MEDIA_DIR"]),
             get("MEDIA_ADDR", Listen),
@@ -312,11 +363,37 @@ def read(environ: Mapping[str, str], toml_file: Path | None = None) -> Reading:
     if toml_file is not None and "RESCRIPTUM_CONFIG" not in env:
         named = values["RESCRIPTUM_CONFIG"].setting
         values[named.variable] = Value(named, str(toml_file), "--config")
-    port = values["RESCRIPTUM_MEDIA_ADDR"].text or ""
-    if not port.endswith(f":{CONTRACT_PORT}"):
-        text = f"loaders look for scripts on port {CONTRACT_PORT} of this server"
-        warnings.append(Problem(values["RESCRIPTUM_MEDIA_ADDR"].source, text))
+    warnings += _cautions(values)
     return Reading(values, toml_file, env_file, tuple(problems), tuple(warnings))
+
+
+def _cautions(values: Mapping[str, Value]) -> list[Problem]:
+    """:returns: what works and is probably not meant."""
+    found = []
+
+    def caution(name: str, text: str) -> None:
+        found.append(Problem(values[name].source, text))
+
+    if not (values["RESCRIPTUM_MEDIA_ADDR"].text or "").endswith(f":{CONTRACT_PORT}"):
+        text = f"loaders look for scripts on port {CONTRACT_PORT} of this server"
+        caution("RESCRIPTUM_MEDIA_ADDR", text)
+    for name in ("RESCRIPTUM_ANSWER_TOKEN", "RESCRIPTUM_INSTALLED_TOKEN"):
+        token = values[name].text
+        if token is not None and len(token) < LONG_ENOUGH:
+            caution(name, f"{name}: fewer than {LONG_ENOUGH} characters can be guessed")
+    admin = values["RESCRIPTUM_ADMIN_ADDR"].text
+    if admin is not None and values["RESCRIPTUM_TLS_CERT"].text is None and not _loopback(admin):
+        text = "RESCRIPTUM_ADMIN_ADDR: without TLS the network can read the token"
+        caution("RESCRIPTUM_ADMIN_ADDR", text)
+    return found
+
+
+def _loopback(listen: str) -> bool:
+    """Whether only this machine can connect; what is no address is a problem, told elsewhere."""
+    try:
+        return ip_address(Listen.parse(listen).host).is_loopback
+    except ValueError:
+        return True
 
 
 def _text_of(path: Path, problems: list[Problem]) -> str:

@@ -14,11 +14,13 @@ from attrs import frozen
 
 from .boot.allow import AllowList
 from .boot.scripts import ENDS, Unclaimed
-from .values import Listen
+from .values import Listen, Secret
 
 PREFIX = "RESCRIPTUM_"
 MAX_BLKSIZE = 1468  # 1500 less IP, UDP and TFTP headers (W113)
 OFF = ("off", "none", "disabled")
+#: Characters of a token that nobody guesses.
+LONG_ENOUGH = 16
 
 
 @frozen
@@ -32,6 +34,7 @@ class Setting:
     :ivar default: text, parsed like any other; None: unset is a value of its own.
     :ivar help: one sentence for people.
     :ivar derived: how an unset value is found at start, for people; empty: it is not.
+    :ivar secret: its value is a ``Secret``: nobody is shown it.
     """
 
     variable: str
@@ -40,6 +43,7 @@ class Setting:
     default: str | None
     help: str
     derived: str = ""
+    secret: bool = False
 
 
 def _number(low: int, high: int, unit: str) -> Callable[[str], int]:
@@ -81,6 +85,13 @@ def _ports(text: str) -> tuple[int, int]:
     if ports[0] > ports[1]:
         raise ValueError(f"the first port is above the last: {text!r}")
     return ports
+
+
+def _token(text: str) -> Secret:
+    """What a header can carry; the problem does not show it."""
+    if not (text and text.isascii() and text.isprintable() and " " not in text):
+        raise ValueError("want printable ASCII without blanks")
+    return Secret(text)
 
 
 _NAME = re.compile(r"[0-9A-Za-z-]{1,63}(\.[0-9A-Za-z-]{1,63})*\.?")
@@ -144,6 +155,20 @@ SETTINGS = (
         "The answer set: a directory a machine.",
     ),
     Setting(
+        "RESCRIPTUM_STORE",
+        "answers.store",
+        _one_of("files", "sqlite"),
+        "files",
+        "What keeps the answer set: files, or sqlite for a database.",
+    ),
+    Setting(
+        "RESCRIPTUM_DB_PATH",
+        "answers.database",
+        _path,
+        "/srv/answers.db",
+        "The database, where RESCRIPTUM_STORE is sqlite.",
+    ),
+    Setting(
         "RESCRIPTUM_LISTEN_ADDR",
         "answers.listen",
         Listen.parse,
@@ -163,6 +188,44 @@ SETTINGS = (
         _number(1, 3600, "seconds"),
         "10",
         "How long one exchange on the answer listener may take, from its first byte.",
+    ),
+    Setting(
+        "RESCRIPTUM_ANSWER_TOKEN",
+        "answers.token",
+        _token,
+        None,
+        "What installers have to present as a bearer token; unset, anybody is answered.",
+        secret=True,
+    ),
+    Setting(
+        "RESCRIPTUM_INSTALLED_TOKEN",
+        "answers.installed",
+        _token,
+        None,
+        "What disarms a machine by POST /installed; unset, there is no such request.",
+        secret=True,
+    ),
+    Setting(
+        "RESCRIPTUM_CAPTURE_DIR",
+        "answers.capture",
+        _path,
+        None,
+        "Where requests to the answer listener are kept for replaying; unset, nowhere.",
+    ),
+    Setting(
+        "RESCRIPTUM_ADMIN_ADDR",
+        "admin.listen",
+        Listen.parse,
+        None,
+        "Where the admin listener binds; unset, there is none.",
+    ),
+    Setting(
+        "RESCRIPTUM_ADMIN_TOKEN",
+        "admin.token",
+        _token,
+        None,
+        f"The bearer token of the admin listener, {LONG_ENOUGH} characters or more.",
+        secret=True,
     ),
     Setting(
         "RESCRIPTUM_MEDIA_DIR",
@@ -269,7 +332,7 @@ SETTINGS = (
         "tls.cert",
         _path,
         None,
-        "A PEM certificate chain: the answer and media listeners then speak TLS.",
+        "A PEM certificate chain: the answer, media and admin listeners then speak TLS.",
     ),
     Setting(
         "RESCRIPTUM_TLS_KEY",

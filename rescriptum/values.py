@@ -1,12 +1,13 @@
 """Values that every room uses: addresses of machines and listeners, bytes on a disk."""
 
+import hmac
 import re
 from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
 
-from attrs import frozen
+from attrs import field, frozen
 
 OCTET_STREAM = "application/octet-stream"
 
@@ -92,6 +93,28 @@ class Listen:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@frozen(eq=False, repr=False)
+class Secret:
+    """
+    Text that nobody is shown: logs, listings and tracebacks print ``Secret(…)``.
+
+    There is no ``==`` on what it holds: :meth:`matches` compares in constant time.
+    """
+
+    _text: str = field()
+
+    def matches(self, presented: str) -> bool:
+        """:param presented: as a stranger sent it, whatever it holds."""
+        own, other = (each.encode("utf-8", "surrogatepass") for each in (self._text, presented))
+        return hmac.compare_digest(own, other)
+
+    def __len__(self) -> int:
+        return len(self._text)
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
 
 
 @frozen

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -43,7 +44,8 @@ class ShowTests(CommandCase):
         shown = json.loads(out)
         self.assertEqual((code, shown["starts"]), (1, False))
         self.assertEqual(
-            set(shown["settings"][0]), {"key", "path", "value", "set", "source", "default", "help"}
+            set(shown["settings"][0]),
+            {"key", "path", "value", "set", "source", "default", "secret", "help"},
         )
 
     def test_looking_makes_no_file(self) -> None:
@@ -65,6 +67,24 @@ class ShowTests(CommandCase):
         self.assertEqual(self.run_command("config", "--value", "RESCRIPTUM_MEDIA_DIR"), (1, "", ""))
         code, _, err = self.run_command("config", "--value", "RESCRIPTUM_NONSENSE")
         self.assertEqual((code, err), (1, "error: no such setting: RESCRIPTUM_NONSENSE\n"))
+
+    def test_shows_no_secret(self) -> None:
+        """Not in the table, not for scripts, not when it is asked for, not when it is wrong."""
+        tokens = [each.variable for each in SETTINGS if each.secret]
+        self.assertEqual(len(tokens), 3)
+        for name in tokens:
+            for text in ("0123456789abcdef", "two words"):
+                _, out, err = self.run_command("config", **{name: text})
+                self.assertRegex(out, rf"{name} +\(set\) +environment")
+                _, shown, _ = self.run_command("config", "--json", **{name: text})
+                [row] = [each for each in json.loads(shown)["settings"] if each["key"] == name]
+                self.assertEqual((row["secret"], row["set"], row["value"]), (True, True, None))
+                code, value, said = self.run_command("config", "--value", name, **{name: text})
+                self.assertEqual((code, value), (1, ""))
+                self.assertIn(f"{name} is a secret", said)
+                self.assertNotIn(text, out + err + shown + said)
+            _, out, _ = self.run_command("config")
+            self.assertRegex(out, rf"{name} +\(not set\) +default")
 
     def test_shows_what_an_unset_host_would_be(self) -> None:
         code, out, _ = self.run_command("config", "--value", "RESCRIPTUM_PUBLIC_HOST")
@@ -193,6 +213,41 @@ class ChangeTests(CommandCase):
             RESCRIPTUM_LOG="all",
         )
         self.assertIn("the environment overrides", err)
+
+    def test_a_token_comes_from_standard_input(self) -> None:
+        """Command lines are for everybody to read, and so is what the shell remembers."""
+        file = self.here / "env"
+        argv = ("config", "set", "RESCRIPTUM_ANSWER_TOKEN=-")
+        token = "0123456789abcdef"
+        self.patch(sys, "stdin", StringIO(f"{token}\nmore\n"))
+        code, out, err = self.run_command(*argv, RESCRIPTUM_ENV_FILE=str(file))
+        self.assertEqual((code, err), (0, ""))
+        self.assertNotIn(token, out)
+        self.assertEqual(file.read_text(), f"RESCRIPTUM_ANSWER_TOKEN={token}\n")
+        self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+
+    def test_refuses_a_token_on_the_command_line_or_that_is_none(self) -> None:
+        file = self.here / "env"
+        for value, line in (("0123456789abcdef", ""), ("-", ""), ("-", "two words"), ("-", "\xe9")):
+            self.patch(sys, "stdin", StringIO(line))
+            code, _, err = self.run_command(
+                "config",
+                "set",
+                f"RESCRIPTUM_ANSWER_TOKEN={value}",
+                RESCRIPTUM_ENV_FILE=str(file),
+            )
+            self.assertEqual((code, file.exists()), (1, False))
+            self.assertIn("RESCRIPTUM_ANSWER_TOKEN: want", err)
+            for shown in (line, value):
+                self.assertNotIn(shown if len(shown) > 1 else "two words", err)
+
+    def test_unsets_a_token(self) -> None:
+        file = self.here / "env"
+        file.write_text("RESCRIPTUM_ANSWER_TOKEN=0123456789abcdef\n")
+        code, _, _ = self.run_command(
+            "config", "unset", "RESCRIPTUM_ANSWER_TOKEN", RESCRIPTUM_ENV_FILE=str(file)
+        )
+        self.assertEqual((code, file.read_text()[0]), (0, "#"))
 
 
 class MainTests(CommandCase):

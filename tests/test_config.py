@@ -12,7 +12,10 @@ from rescriptum.boot.scripts import Unclaimed
 from rescriptum.config import MAX_FILE, Reading, read
 from rescriptum.errors import ConfigError
 from rescriptum.settings import BY_PATH, SETTINGS
-from rescriptum.values import Listen
+from rescriptum.values import Listen, Secret
+
+TOKEN = "0123456789abcdef"
+ADMIN = {"RESCRIPTUM_ADMIN_ADDR": "127.0.0.1:8002", "RESCRIPTUM_ADMIN_TOKEN": TOKEN}
 
 
 class ConfigCase(SynchronousTestCase):
@@ -40,6 +43,10 @@ class DefaultsTests(ConfigCase):
         self.assertEqual(config.tftp.listen, Listen("0.0.0.0", 69))
         self.assertEqual(config.boot.unclaimed, Unclaimed.MENU)
         self.assertFalse(config.serves_media)
+        self.assertEqual(config.answers.store, "files")
+        self.assertEqual(config.answers.database, Path("/srv/answers.db"))
+        nothing = config.answers.capture, config.answers.token, config.answers.installed
+        self.assertEqual((*nothing, config.admin), (None,) * 4)
 
     def test_blank_is_unset(self) -> None:
         """An exported but empty variable says nothing."""
@@ -69,6 +76,15 @@ class PrecedenceTests(ConfigCase):
         self.assertEqual(sources["RESCRIPTUM_TIMEOUT_SECS"], "environment")
         self.assertEqual(sources["RESCRIPTUM_BOOT_TITLE"], str(toml))
         self.assertEqual(sources["RESCRIPTUM_BOOT_TIMEOUT_SECS"], f"{env_file}:3")
+
+    def test_every_source_can_hold_a_token(self) -> None:
+        """Digits that TOML takes for a number included."""
+        toml = self.write("t.toml", "[answers]\ntoken = 1234567890123456\n")
+        config = read({"RESCRIPTUM_CONFIG": str(toml), **ADMIN}).config()
+        assert config.answers.token is not None and config.admin is not None
+        self.assertTrue(config.answers.token.matches("1234567890123456"))
+        self.assertTrue(config.admin.token.matches(TOKEN))
+        self.assertEqual(config.admin.listen, Listen("127.0.0.1", 8002))
 
     def test_off_is_a_value_and_absent_is_not(self) -> None:
         self.assertIsNone(read({"RESCRIPTUM_TFTP_ADDR": "off"}).config().tftp.listen)
@@ -108,6 +124,11 @@ class ProblemTests(ConfigCase):
             ({"RESCRIPTUM_TFTP_PORT_RANGE": "5000"}, "FIRST-LAST"),
             ({"RESCRIPTUM_BOOT_TITLE": "B\xf6rse"}, "printable ASCII"),
             ({"RESCRIPTUM_BOOT_TITLE": "Rack 4 || 5"}, "iPXE ends a command"),
+            ({"RESCRIPTUM_STORE": "etcd"}, "want one of files, sqlite"),
+            ({"RESCRIPTUM_CAPTURE_DIR": nowhere}, "no such directory"),
+            ({"RESCRIPTUM_ADMIN_ADDR": "127.0.0.1:8002"}, "needs RESCRIPTUM_ADMIN_TOKEN too"),
+            ({**ADMIN, "RESCRIPTUM_ADMIN_TOKEN": TOKEN[1:]}, "want 16 characters or more"),
+            ({**ADMIN, "RESCRIPTUM_ADMIN_ADDR": "127.0.0.1:8000"}, "taken by the answer listener"),
             ({"RESCRIPTUM_LOG_FILE": "a\0b"}, "one line of text"),
             ({"RESCRIPTUM_ANSWERS_DIR": "a\0b"}, "one line of text"),
         ):
@@ -134,6 +155,55 @@ class ProblemTests(ConfigCase):
         self.assertEqual(self.problems(**base, RESCRIPTUM_MEDIA_ADDR="[::1]:8001"), [])
         base["RESCRIPTUM_LISTEN_ADDR"] = "127.0.0.1:0"
         self.assertEqual(self.problems(**base, RESCRIPTUM_MEDIA_ADDR="127.0.0.1:0"), [])
+
+    def test_the_admin_listener_has_an_address_of_its_own(self) -> None:
+        """The media listener takes one only where it has something to serve."""
+        admin = {**ADMIN, "RESCRIPTUM_ADMIN_ADDR": "127.0.0.1:8001"}
+        self.assertEqual(self.problems(**admin), [])
+        [found] = self.problems(**admin, RESCRIPTUM_MEDIA_DIR=str(self.here))
+        self.assertIn("taken by the media listener on 0.0.0.0:8001", found)
+        admin["RESCRIPTUM_ADMIN_ADDR"] = "127.0.0.1:0"
+        self.assertEqual(self.problems(**admin, RESCRIPTUM_LISTEN_ADDR="0.0.0.0:0"), [])
+
+    def test_a_token_is_what_a_header_can_carry(self) -> None:
+        """The problem says so without showing it."""
+        for text in ("two words", "caf\xe9-caf\xe9-caf\xe9-caf", "a\tb", "a\x7fb"):
+            for name in ("ANSWER_TOKEN", "INSTALLED_TOKEN", "ADMIN_TOKEN"):
+                [found] = self.problems(**{f"RESCRIPTUM_{name}": text})
+                self.assertIn("want printable ASCII without blanks", found)
+                self.assertNotIn(text, found)
+
+    def test_a_token_is_shown_to_nobody(self) -> None:
+        """Whatever is printed of a configuration, by whomever."""
+        names = ("ANSWER_TOKEN", "INSTALLED_TOKEN", "ADMIN_TOKEN")
+        reading = read({f"RESCRIPTUM_{each}": TOKEN for each in names} | ADMIN)
+        self.assertNotIn(TOKEN, repr(reading))
+        self.assertNotIn(TOKEN, repr(reading.config()))
+        self.assertNotIn(TOKEN, str(reading.config().answers.token))
+
+    def test_a_token_that_can_be_guessed_is_a_warning(self) -> None:
+        """Installers may be told nothing longer: it is theirs to choose."""
+        for name in ("RESCRIPTUM_ANSWER_TOKEN", "RESCRIPTUM_INSTALLED_TOKEN"):
+            [warning] = read({name: TOKEN[1:]}).warnings
+            self.assertEqual(
+                str(warning), f"environment: {name}: fewer than 16 characters can be guessed"
+            )
+            self.assertEqual(read({name: TOKEN}).warnings, ())
+
+    def test_an_admin_listener_for_others_without_tls_is_a_warning(self) -> None:
+        for address, warned in (
+            ("127.0.0.1:8002", False),
+            ("127.1.2.3:8002", False),
+            ("[::1]:8002", False),
+            ("0.0.0.0:8002", True),
+            ("[::]:8002", True),
+            ("192.0.2.1:8002", True),
+            ("nonsense", False),
+        ):
+            admin = {**ADMIN, "RESCRIPTUM_ADMIN_ADDR": address}
+            self.assertEqual(len(read(admin).warnings), warned, address)
+            tls = {f"RESCRIPTUM_TLS_{each}": __file__ for each in ("CERT", "KEY")}
+            self.assertEqual(read(admin | tls).warnings, ())
 
     def test_a_public_host_is_a_host(self) -> None:
         """Scheme, path and port are told apart, since each is a different mistake."""
@@ -205,6 +275,24 @@ class ProblemTests(ConfigCase):
         toml = self.write("t.toml", '[boot]\nallow = ["10.0.0.0/8", "192.0.2.1"]\n')
         config = read({"RESCRIPTUM_CONFIG": str(toml)}).config()
         self.assertEqual(str(config.boot.allow), "10.0.0.0/8,192.0.2.1/32")
+
+
+class SecretTests(SynchronousTestCase):
+    def test_matches_itself_alone(self) -> None:
+        secret = Secret(TOKEN)
+        self.assertTrue(secret.matches(TOKEN))
+        for other in ("", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "\udcff", "\ud800", "caf\xe9"):
+            self.assertFalse(secret.matches(other), repr(other))
+
+    def test_prints_as_a_secret(self) -> None:
+        self.assertEqual(f"{Secret(TOKEN)} {Secret(TOKEN)!r}", "Secret(…) Secret(…)")
+        self.assertEqual(len(Secret(TOKEN)), 16)
+        self.assertNotEqual(Secret(TOKEN), Secret(TOKEN))
+
+    @settings(max_examples=200, deadline=None)
+    @given(st.text(), st.text())
+    def test_any_text_can_be_presented(self, held: str, presented: str) -> None:
+        self.assertEqual(Secret(held).matches(presented), held == presented)
 
 
 class TableTests(SynchronousTestCase):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,6 +22,8 @@ from .options import Command
 
 def _shown(value: Value) -> str:
     """:returns: the effective value, a derived one included, as people read it."""
+    if value.setting.secret:
+        return "(set)" if value.given else "(not set)"
     if value.text is not None:
         return value.text
     if value.setting.variable == "RESCRIPTUM_PUBLIC_HOST":
@@ -41,10 +44,11 @@ def as_json(reading: Reading) -> dict[str, object]:
             {
                 "key": each.setting.variable,
                 "path": each.setting.path or None,
-                "value": _shown(each) or None,
+                "value": None if each.setting.secret else _shown(each) or None,
                 "set": each.given,
                 "source": each.source,
                 "default": each.setting.default,
+                "secret": each.setting.secret,
                 "help": each.setting.help,
             }
             for each in reading.values.values()
@@ -71,7 +75,10 @@ class SetOptions(Command):
     """``config set``."""
 
     synopsis = "Usage: rescriptum config set KEY=VALUE..."
-    longdesc = "Changes the named TOML file, or else the environment file; comments stay."
+    longdesc = (
+        "Changes the named TOML file, or else the environment file; comments stay. "
+        "A token is a line of standard input: KEY=- takes it from there."
+    )
 
     def parseArgs(self, *pairs: str) -> None:
         self.changes: dict[str, str | None] = {}
@@ -86,6 +93,16 @@ class SetOptions(Command):
             raise UsageError("which setting?")
 
     def perform_reading(self, reading: Reading, out: TextIO, err: TextIO) -> int:
+        for key, value in self.changes.items():
+            if key in BY_VARIABLE and BY_VARIABLE[key].secret:
+                # Everybody on the machine can read command lines, and shells remember them.
+                if value != "-":
+                    raise Refused(f"{key}: want {key}=- and the token on standard input")
+                self.changes[key] = token = sys.stdin.readline().strip()
+                try:
+                    BY_VARIABLE[key].parse(token)
+                except ValueError as e:
+                    raise Refused(f"{key}: {e}") from None
         return _change(reading, self.changes, out, err)
 
 
@@ -123,6 +140,8 @@ class ConfigOptions(Command):
             value = reading.values.get(self["value"])
             if value is None:
                 raise Refused(f"no such setting: {self['value']}")
+            if value.setting.secret:
+                raise Refused(f"{self['value']} is a secret: nobody is shown it")
             out.write(f"{_shown(value)}\n" if _shown(value) else "")
             return 0 if _shown(value) else 1
         if self["json"]:

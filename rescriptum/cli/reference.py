@@ -50,7 +50,7 @@ def _formats() -> Iterable[Sequence[str]]:
         aliases = [name for name, formats in ALIASES.items() if row in formats]
         yield (
             _code(row.extension),
-            row.family,
+            row.family.name,
             _code(row.media_type),
             ", ".join(_code(name) for name in aliases),
         )
