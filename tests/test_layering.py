@@ -21,7 +21,7 @@ WORLD = (
 )
 SHELL_NAMES = {"protocol", "resource", "client", "store", "service"}
 SHELL_NAMES |= {"config", "logs", "metrics", "testing", "tap"}
-SHELL_ROOMS = {"web", "net", "cli", "roles"}
+SHELL_ROOMS = {"web", "net", "cli", "roles", "answers.stores"}
 #: What every package may import beside itself; shells may have ``web`` and ``net`` too.
 SHARED = {"", "errors", "values", "interfaces", "boot"}
 SHARED_BY_SHELLS = {"web", "net"}
@@ -62,7 +62,8 @@ def imports(name: str, tree: ast.Module) -> Iterator[str]:
 
 def is_shell(name: str) -> bool:
     parts = name.split(".")
-    return parts[0] in SHELL_ROOMS or parts[-1] in SHELL_NAMES
+    rooms = {parts[0], ".".join(parts[:2])}
+    return not rooms.isdisjoint(SHELL_ROOMS) or parts[-1] in SHELL_NAMES
 
 
 class LayeringTests(SynchronousTestCase):

@@ -1,178 +1,192 @@
-"""The answer set as a value: what lies in the directory, and what is wrong with it."""
+"""What an answer set is made of: documents, in the directories that say whom they are for."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Mapping
+from enum import Enum
+from functools import cached_property
 from typing import Self
 
 from attrs import field, frozen
 
-from ..errors import MalformedDocument, Unfillable
+from ..errors import MalformedDocument
 from ..values import Problem
-from .facts import Facts, normalise
-from .formats.table import ALIASES, BY_EXTENSION, Format
-from .selection import Index
-from .template import Template
+from .control import Control
+from .formats.table import BY_EXTENSION, PARTS, Format
 
 #: Of one document, in bytes.
 MAX_DOCUMENT = 1024 * 1024
-
 #: Names of directories that are no machines, in any case.
 DEFAULT = "default"
 GROUPS = "groups"
+#: What a directory is called that holds a machine's documents once it is installed.
+DISARMED = "installed-"
+
+_ID = re.compile(r"[0-9A-Za-z._:-]{1,200}")
+
+
+class Kind(Enum):
+    """Whom documents are for."""
+
+    MACHINE = "machine"
+    GROUP = "group"
+    DEFAULT = "default"
+
+
+@frozen(order=True)
+class Place:
+    """
+    A directory of the set.
+
+    :ivar name: of the machine or group, as the directory is named; empty for the default.
+    """
+
+    kind: Kind = field(order=lambda kind: kind.value)
+    name: str = ""
+
+    def __str__(self) -> str:
+        """Below the set's directory."""
+        if self.kind is Kind.DEFAULT:
+            return DEFAULT
+        return f"{GROUPS}/{self.name}" if self.kind is Kind.GROUP else self.name
+
+    @classmethod
+    def checked(cls, kind: Kind, name: str = "") -> Self:
+        """
+        A place that may be written to: its name becomes a directory's.
+
+        :raises ValueError: saying what would be right.
+        """
+        if kind is Kind.DEFAULT:
+            return cls(kind)
+        if not _ID.fullmatch(name) or name.startswith("."):
+            raise ValueError(f"want letters, digits, . _ : and -, no dot first, not {name!r}")
+        if kind is Kind.MACHINE and name.lower() in (DEFAULT, GROUPS):
+            raise ValueError(f"{name} is no machine")
+        return cls(kind, name)
+
+
+@frozen(order=True)
+class Key:
+    """
+    Which document: there is one of each extension in a place.
+
+    :ivar extension: a row of ``FORMATS``, or of ``PARTS``.
+    """
+
+    place: Place
+    extension: str
+
+    @property
+    def format(self) -> Format:
+        return BY_EXTENSION[self.extension]
+
+    def __str__(self) -> str:
+        """What a file is called that we make for it, below the set's directory."""
+        return f"{self.place}/{self.format.filename}"
 
 
 def format_of(filename: str) -> Format | None:
-    """:returns: by the extension, in any case; None for files that are no documents."""
-    _, dot, extension = filename.rpartition(".")
-    return BY_EXTENSION.get(extension.lower()) if dot else None
+    """
+    :returns: by the extension, in any case, or for a part of a NoCloud seed by its name; None
+        for files that are no documents.
+    """
+    stem, dot, extension = filename.rpartition(".")
+    extension = extension.lower()
+    part = PARTS.get(stem if extension in ("yaml", "yml") else filename)
+    return part or (BY_EXTENSION.get(extension) if dot and extension not in PARTS else None)
 
 
-@frozen
+@frozen(eq=False)
 class Document:
     """
-    One file of the set.
+    One file of the set: compared by identity, since a changed file is another document.
 
     :ivar source: where it is, below the set's directory.
-    :ivar body: what is served: bytes as they are, or a template; None for what cannot be served.
-    :ivar error: why it cannot. Such a document still claims its requests: they get an error,
-        never somebody else's answer.
+    :ivar data: as it is stored; empty for what cannot be read.
+    :ivar control: whom it is for, and what it stands on.
+    :ivar placeholders: whether there is anything in it to fill.
+    :ivar error: why it cannot be served. Such a document still claims its requests: they get an
+        error, never somebody else's answer.
     """
 
     source: str
     format: Format
-    body: bytes | Template | None = field(repr=False)
+    data: bytes = field(repr=False)
+    control: Control = Control()
+    placeholders: bool = False
     error: str = ""
 
     @classmethod
     def of(cls, source: str, kind: Format, data: bytes) -> Self:
-        """Parsed, or broken with the reason."""
+        """Read, or broken with the reason."""
         if len(data) > MAX_DOCUMENT:
-            return cls(source, kind, None, f"larger than {MAX_DOCUMENT} bytes")
+            return cls(source, kind, b"", error=f"larger than {MAX_DOCUMENT} bytes")
         try:
-            return cls(source, kind, kind.parse(data))
+            head = kind.family.read(data)
         except MalformedDocument as e:
-            return cls(source, kind, None, str(e))
+            return cls(source, kind, data, error=str(e))
+        return cls(source, kind, data, head.control, head.placeholders)
 
-    def rendered(self, facts: Facts) -> bytes:
-        """
-        :raises MalformedDocument: when it is broken.
-        :raises Unfillable: when it needs what the request does not carry.
-        """
-        if self.body is None:
-            raise MalformedDocument(f"{self.source}: {self.error}")
-        if isinstance(self.body, bytes):
-            return self.body
-        try:
-            return self.body.fill(facts).encode("utf-8", "surrogateescape")
-        except Unfillable as e:
-            raise Unfillable(f"{self.source}: {e}") from e
-
-
-@frozen
-class Folder:
-    """
-    A directory of the set.
-
-    :ivar documents: its files that have a known extension, by file name.
-    :ivar error: why it cannot be read.
-    """
-
-    name: str
-    documents: tuple[Document, ...] = ()
-    error: str = ""
-
-
-@frozen
-class Listing:
-    """
-    All that lies in the set's directory but hidden entries and ``groups``.
-
-    :ivar folders: by name.
-    :ivar loose: files with a known extension that lie beside the folders.
-    :ivar problems: of the directory itself.
-    """
-
-    folders: tuple[Folder, ...] = ()
-    loose: tuple[str, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    @classmethod
+    def unreadable(cls, source: str, kind: Format, reason: str) -> Self:
+        """What there is, and nobody knows what it says."""
+        return cls(source, kind, b"", error=reason)
 
 
 Documents = Mapping[str, Document]
 
 
+@frozen(eq=False)
+class Folder:
+    """
+    A directory of the set; compared by identity, since a changed one is another folder.
+
+    :ivar found: its documents in the order of their file names; of one extension the first counts.
+    :ivar error: why it cannot be read.
+    """
+
+    place: Place
+    found: tuple[Document, ...] = ()
+    error: str = ""
+
+    @cached_property
+    def documents(self) -> Documents:
+        """By extension. In a directory that cannot be read, all of them are there and broken."""
+        source = str(self.place)
+        if self.error:
+            return {
+                kind.extension: Document.unreadable(source, kind, self.error)
+                for kind in BY_EXTENSION.values()
+            }
+        kept: dict[str, Document] = {}
+        for document in self.found:
+            kept.setdefault(document.format.extension, document)
+        return kept
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """Of this directory, whatever else there is in the set."""
+        if self.error:
+            return (Problem(str(self.place), self.error),)
+        problems = []
+        for document in self.found:
+            first = self.documents[document.format.extension]
+            if first is not document:
+                text = f"ignored: {first.source} is the {document.format.extension} document here"
+                problems.append(Problem(document.source, text))
+            elif document.error:
+                problems.append(Problem(document.source, document.error))
+        return tuple(problems)
+
+
 @frozen
-class AnswerSet:
+class Listing:
     """
-    What requests are answered from, never changed: a changed directory makes another one.
+    All that a store holds, at one moment.
 
-    :ivar machines: by identity, as the directory is named; each has its documents by extension.
-    :ivar defaults: for requests that no machine claims, by extension.
-    :ivar problems: what an operator has to mend, in a fixed order.
+    :ivar folders: a folder that has not changed since the listing before is the same object.
+    :ivar problems: of the store itself, and files that lie where they are not served.
     """
 
-    machines: Mapping[str, Documents]
-    defaults: Documents
-    problems: tuple[Problem, ...]
-    index: Index = field(repr=False)
-
-    @classmethod
-    def of(cls, listing: Listing) -> Self:
-        machines: dict[str, Documents] = {}
-        default: Folder | None = None
-        defaults: Documents = {}
-        problems = list(listing.problems)
-        problems += [
-            Problem(name, f"not served: it belongs in {_new_path(name)}") for name in listing.loose
-        ]
-        for folder in listing.folders:
-            kept, wrong = _by_extension(folder)
-            problems += wrong
-            if folder.name.lower() != DEFAULT:
-                machines[folder.name] = kept
-            elif default is None:
-                default, defaults = folder, kept
-            else:
-                problems.append(Problem(folder.name, f"ignored: {default.name} is there too"))
-        problems += _names_that_mislead(machines)
-        named = [name for name in machines if name.isprintable()]
-        return cls(machines, defaults, tuple(problems), Index.of(named))
-
-
-def _new_path(name: str) -> str:
-    stem, _, _ = name.rpartition(".")
-    kind = format_of(name)
-    assert kind is not None  # loose files are those with a format
-    return f"{stem}/{kind.filename}"
-
-
-def _by_extension(folder: Folder) -> tuple[Documents, list[Problem]]:
-    kept: dict[str, Document] = {}
-    problems = []
-    if folder.error:
-        # Which documents are in there nobody knows: none of its requests may fall through.
-        problems.append(Problem(folder.name, folder.error))
-        for kind in BY_EXTENSION.values():
-            kept[kind.extension] = Document(folder.name, kind, None, folder.error)
-    for document in folder.documents:
-        first = kept.setdefault(document.format.extension, document)
-        if first is not document:
-            text = f"ignored: {first.source} is the {document.format.extension} document here"
-            problems.append(Problem(document.source, text))
-        elif document.error:
-            problems.append(Problem(document.source, document.error))
-    return kept, problems
-
-
-def _names_that_mislead(names: Iterable[str]) -> Iterator[Problem]:
-    seen: dict[str, str] = {}
-    for name in names:
-        needle = normalise(name)
-        if not name.isprintable():
-            yield Problem(repr(name), "never claims a request: its name is not printable text")
-        elif not needle:
-            yield Problem(name, "never claims a request: its name has no ASCII letter or digit")
-        elif needle in ALIASES:
-            text = "claims every request with that word in its path; for all machines there is "
-            yield Problem(name, f"{text}{DEFAULT}/")
-        elif needle in seen:
-            yield Problem(name, f"names the same machine as {seen[needle]}")
-        seen.setdefault(needle, name)
+    folders: Mapping[Place, Folder] = field(factory=dict)
+    problems: tuple[Problem, ...] = ()

@@ -11,7 +11,7 @@ from ..errors import MalformedRequest
 from ..values import MAC
 
 #: Names that only the server sets; a query or body of the same name is a value and no fact.
-RESERVED = frozenset({"path", "file", "segment", "machine", "group"})
+RESERVED = frozenset({"path", "file", "segment", "machine", "group", "peer"})
 
 #: Bounds on what a stranger's body can make us hold: scalars, nesting, characters of a fact's
 #: name, and normalised characters that identities are looked for in.
@@ -86,20 +86,23 @@ def _decoded(body: bytes, declared_json: bool) -> object:
 @frozen
 class Facts:
     """
-    One request, as answers see it. Headers are no facts; the peer's address is none either.
+    One request, as answers see it. Headers are no facts.
 
     :ivar segments: of the path, decoded.
     :ivar query: pairs, decoded, in the order sent.
     :ivar body: the scalars of a JSON body.
     :ivar raw: a body that is no JSON, or an identity asked for directly.
-    :ivar machine: the machine whose document applies, once that is known.
+    :ivar peer: the address it came from, a fact and no value: no identity is looked for in it.
+    :ivar machine: the machine whose document applies, once that is known; ``group`` likewise.
     """
 
     segments: tuple[str, ...] = ()
     query: tuple[tuple[str, str], ...] = ()
     body: tuple[Scalar, ...] = ()
     raw: bytes = b""
+    peer: str = ""
     machine: str | None = None
+    group: str | None = None
 
     @classmethod
     def of(
@@ -108,6 +111,7 @@ class Facts:
         query: tuple[tuple[str, str], ...] = (),
         body: bytes = b"",
         declared_json: bool = False,
+        peer: str = "",
     ) -> Self:
         """
         :param declared_json: whether the client said that its body is JSON.
@@ -115,14 +119,14 @@ class Facts:
         """
         value = _decoded(body, declared_json) if body.strip() else b""
         if isinstance(value, bytes):
-            return cls(segments, query, raw=value)
+            return cls(segments, query, raw=value, peer=peer)
         scalars: list[Scalar] = []
         _gather(value, "", "", 0, scalars)
-        return cls(segments, query, tuple(scalars))
+        return cls(segments, query, tuple(scalars), peer=peer)
 
-    def bound(self, machine: str | None) -> Self:
-        """:returns: the same request with ``machine`` known."""
-        return evolve(self, machine=machine)
+    def bound(self, machine: str | None, group: str | None = None) -> Self:
+        """:returns: the same request with ``machine`` and ``group`` known."""
+        return evolve(self, machine=machine, group=group)
 
     @cached_property
     def values(self) -> tuple[str, ...]:
@@ -156,8 +160,11 @@ class Facts:
             labels["path"] = {"/".join(self.segments): None}
             labels["file"] = {self.segments[-1]: None}
             labels["segment"] = dict.fromkeys(self.segments)
-        if self.machine is not None:
-            labels["machine"] = {self.machine: None}
+        for name, bound in ("machine", self.machine), ("group", self.group):
+            if bound is not None:
+                labels[name] = {bound: None}
+        if self.peer:
+            labels["peer"] = {self.peer: None}
         for name, text in self._named():
             if name and text and name not in RESERVED:
                 labels.setdefault(name, {})[text] = None
@@ -204,6 +211,10 @@ class Facts:
         """:returns: the value of the fact ``name``, in any case; None where it is not carried."""
         texts = self.labels.get(name.lower())
         return texts[0] if texts else None
+
+    def normalised(self, label: str) -> tuple[str, ...]:
+        """:returns: the values of the fact ``label``, letters and digits only, lower case."""
+        return tuple(normalise(text) for text in self.labels.get(label.lower(), ()))
 
 
 def _mac(text: str) -> MAC | None:

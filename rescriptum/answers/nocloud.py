@@ -9,12 +9,11 @@ times, a second apart, for each that is missing (families C8). The document of a
 import json
 
 META_DATA = "meta-data"
-PARTS = frozenset({META_DATA, "vendor-data", "network-config"})
 
 
 def part(name: str, instance: str) -> bytes:
     """
-    :param name: one of ``PARTS``.
+    :param name: ``meta-data``, ``vendor-data`` or ``network-config``.
     :param instance: what the machine is called; cloud-init runs anew when it changes.
     """
     # A JSON string is a YAML string whatever it holds.

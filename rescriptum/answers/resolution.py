@@ -1,13 +1,54 @@
-"""From a request to its answer: which document, and what it says once it is filled."""
+"""From a request to its answer: which documents, and what they say once they are filled."""
 
-from attrs import field, frozen
+from collections.abc import Iterable
 
-from ..errors import NotFound
+from attrs import evolve, field, frozen
+
+from ..errors import MalformedDocument, NotFound, Unfillable
 from . import nocloud
-from .documents import DEFAULT, AnswerSet, Document
+from .answerset import AnswerSet
+from .composer import Body, Composer, Layers, compose
+from .documents import DEFAULT, Document
 from .facts import Facts
-from .formats.table import Format, accepted
+from .formats.table import PARTS, Format, accepted
+from .groups import Chain
 from .selection import Claim
+
+#: How a claim compares: by identity before by facts, then how specific, or how many criteria.
+Strength = tuple[int, int]
+BY_FACTS, BY_IDENTITY = 1, 2
+
+
+@frozen
+class Claimed:
+    """
+    What claims a request in one format.
+
+    :ivar name: of the machine or group; ``document`` its own.
+    :ivar by: the identity that was found, or the criteria that hold.
+    """
+
+    strength: Strength
+    name: str
+    by: str
+    document: Document = field(repr=False)
+
+
+@frozen
+class Chosen:
+    """
+    Whose answer a request gets.
+
+    :ivar machine: the machine whose document is the top layer, or empty.
+    :ivar group: the group below it, ``default`` where nothing claimed the request, or empty.
+    :ivar layers: the lowest first. None for a part of a NoCloud seed that is made up.
+    """
+
+    format: Format
+    machine: str
+    group: str
+    layers: Layers = field(repr=False)
+    made_up: bytes | None = field(default=None, repr=False)
 
 
 @frozen
@@ -16,7 +57,7 @@ class Answer:
     What a machine receives.
 
     :ivar machine: whose document it is, or empty.
-    :ivar group: ``default`` where no machine claimed the request.
+    :ivar group: the group below it, ``default`` where nothing claimed the request, or empty.
     """
 
     body: bytes = field(repr=False)
@@ -25,48 +66,172 @@ class Answer:
     group: str
 
 
-def resolve(answers: AnswerSet, facts: Facts) -> Answer:
+def resolve(answers: AnswerSet, facts: Facts, composer: Composer | None = None) -> Answer:
     """
     :raises NotFound: when no document claims the request and there is no default for it.
-    :raises MalformedDocument: when the document that claims it is broken.
-    :raises Unfillable: when that document needs what the request does not carry.
+    :raises MalformedDocument: when a document that claims it is broken.
+    :raises Unfillable: when its answer needs what the request does not carry.
+    """
+    chosen = choose(answers, facts)
+    if chosen.made_up is not None:
+        return filled(chosen, chosen.made_up, facts)
+    body = compose(chosen.layers) if composer is None else composer.body(chosen.layers)
+    return filled(chosen, body, facts)
+
+
+def filled(chosen: Chosen, body: Body, facts: Facts) -> Answer:
+    """:raises Unfillable: naming the topmost document of the answer."""
+    if not isinstance(body, bytes):
+        group = chosen.group if chosen.group != DEFAULT else None
+        bound = facts.bound(chosen.machine or None, group or None)
+        try:
+            body = body.fill(bound).encode("utf-8", "surrogateescape")
+        except Unfillable as e:
+            raise Unfillable(f"{chosen.layers[-1].source}: {e}") from e
+    return Answer(body, chosen.format, chosen.machine, chosen.group)
+
+
+def choose(answers: AnswerSet, facts: Facts) -> Chosen:
+    """
+    Machine and group are chosen within one format: that of the strongest claim, and of equal
+    ones the first that the path asks for, or else of the table.
+
+    :raises NotFound: when no document claims the request and there is no default for it.
+    :raises MalformedDocument: when what claims it is a group that is broken.
     """
     formats = accepted(facts.segments)
     claims = answers.index.claims(facts.values)
-    machine, document = _claimed(answers, claims, formats) or _default(answers, claims, formats)
-    group = "" if machine else DEFAULT
-    body = document.rendered(bound := facts.bound(machine or None))
+    strongest: Strength = (0, 0)
+    best: tuple[Format, Claimed | None, Claimed | None] | None = None
+    for kind in formats:
+        machine = machine_of(answers, facts, claims, kind)
+        group = group_of(answers, facts, kind)
+        for each in machine, group:
+            if each is not None and each.strength > strongest:
+                strongest, best = each.strength, (kind, machine, group)
+    if best is not None:
+        chosen = _laid(answers, *best)
+    else:
+        for kind in formats:
+            refuse_doubt(answers, kind)
+        chosen = _default(answers, claims, formats)
     asked = facts.segments[-1] if facts.segments else ""
-    if document.format.family == "yaml" and asked in nocloud.PARTS:
-        body = nocloud.part(asked, machine or _instance(bound))
-    return Answer(body, document.format, machine, group)
+    if asked in PARTS and chosen.format.family.name == "yaml":
+        return _part(answers, chosen, PARTS[asked], claims, facts)
+    return chosen
 
 
-def _claimed(
-    answers: AnswerSet, claims: tuple[Claim, ...], formats: tuple[Format, ...]
-) -> tuple[str, Document] | None:
-    """The most specific claim; among equal ones the first format; among those the first name."""
-    candidates = (
-        (-claim.specificity, order, claim.identity, document)
-        for claim in claims
-        for order, kind in enumerate(formats)
-        if (document := answers.machines[claim.identity].get(kind.extension)) is not None
-    )
-    best = min(candidates, key=lambda candidate: candidate[:3], default=None)
-    return best and best[2:]
+def machine_of(
+    answers: AnswerSet, facts: Facts, claims: tuple[Claim, ...], kind: Format
+) -> Claimed | None:
+    """:returns: the machine document of this format that claims the request best."""
+    for claim in claims:
+        document = answers.machines[claim.owner].documents.get(kind.extension)
+        if document is not None:
+            strength = BY_IDENTITY, claim.specificity
+            return Claimed(strength, claim.owner, claim.identity, document)
+    named = answers.selecting.get(kind.extension, ())
+    return _by_facts(facts, named)
+
+
+def group_of(answers: AnswerSet, facts: Facts, kind: Format) -> Claimed | None:
+    """:returns: the group that claims the request best in this format."""
+    claimants = answers.groups.claimants(kind.extension)
+    for claim in claimants.members.claims(facts.values):
+        chain = answers.groups.chains[kind.extension][claim.owner]
+        strength = BY_IDENTITY, claim.specificity
+        return Claimed(strength, claim.owner, claim.identity, chain.document)
+    return _by_facts(facts, ((each.name, each.document) for each in claimants.selecting))
+
+
+def _by_facts(facts: Facts, named: Iterable[tuple[str, Document]]) -> Claimed | None:
+    """The most criteria; of equally many the first name."""
+    best: Claimed | None = None
+    for name, document in named:
+        criteria = document.control.criteria
+        strength = BY_FACTS, len(criteria)
+        if best is not None and best.strength >= strength:
+            continue
+        if all(each.holds(facts) for each in criteria):
+            best = Claimed(strength, name, ", ".join(map(str, criteria)), document)
+    return best
+
+
+def refuse_doubt(answers: AnswerSet, kind: Format) -> None:
+    """
+    :raises MalformedDocument: when a group of this format cannot be read, so that the request
+        may be one that it claims.
+    """
+    for chain in answers.groups.claimants(kind.extension).doubtful:
+        document = chain.document
+        raise MalformedDocument(
+            f"{document.source} may claim this request, and cannot be read: {document.error}"
+        )
+
+
+def _laid(
+    answers: AnswerSet, kind: Format, machine: Claimed | None, group: Claimed | None
+) -> Chosen:
+    if machine is not None and machine.document.control.extends is not None:
+        below = _extended(answers, machine.document)
+        layers = (*below, machine.document)
+        return Chosen(kind, machine.name, machine.document.control.extends, layers)
+    if group is None or group.strength[0] < BY_IDENTITY:
+        refuse_doubt(answers, kind)
+    below = () if group is None else _unbroken(answers.groups.chains[kind.extension][group.name])
+    top = () if machine is None else (machine.document,)
+    name = "" if group is None else group.name
+    return Chosen(kind, "" if machine is None else machine.name, name, (*below, *top))
+
+
+def _extended(answers: AnswerSet, document: Document) -> Layers:
+    """What a machine's or default document stands on because it says so."""
+    parent = document.control.extends
+    if document.error or parent is None:
+        return ()
+    chain = answers.groups.chain(document.format.extension, parent)
+    if chain is None:
+        reason = answers.groups.missing(document.format.extension, parent)
+        raise MalformedDocument(f"{document.source}: {reason}")
+    return _unbroken(chain)
+
+
+def _unbroken(chain: Chain) -> Layers:
+    if chain.error:
+        raise MalformedDocument(f"{chain.document.source}: {chain.error}")
+    return chain.layers
 
 
 def _default(
     answers: AnswerSet, claims: tuple[Claim, ...], formats: tuple[Format, ...]
-) -> tuple[str, Document]:
+) -> Chosen:
     for kind in formats:
         document = answers.defaults.get(kind.extension)
         if document is not None:
-            return "", document
+            return Chosen(kind, "", DEFAULT, (*_extended(answers, document), document))
     wanted = ", ".join(kind.extension for kind in formats)
-    why = f"{claims[0].identity} has no document for it" if claims else "no machine claims it"
+    why = f"{claims[0].owner} has no document for it" if claims else "nothing claims it"
     raise NotFound(f"{why} and there is no default ({wanted})")
 
 
-def _instance(facts: Facts) -> str:
-    return str(facts.mac or facts.first("serial") or facts.first("uuid") or DEFAULT)
+def _part(
+    answers: AnswerSet, whole: Chosen, kind: Format, claims: tuple[Claim, ...], facts: Facts
+) -> Chosen:
+    """A file of a NoCloud seed beside the user-data, from whoever that comes from; or made up."""
+    machine = machine_of(answers, facts, claims, kind)
+    if machine is None and whole.group == DEFAULT:
+        document = answers.defaults.get(kind.extension)
+        if document is not None:
+            return Chosen(kind, "", DEFAULT, (*_extended(answers, document), document))
+    elif machine is not None and machine.document.control.extends is not None:
+        return _laid(answers, kind, machine, None)
+    chain = answers.groups.chain(kind.extension, whole.group)
+    below = () if chain is None else _unbroken(chain)
+    if machine is not None:
+        return Chosen(kind, machine.name, whole.group, (*below, machine.document))
+    if below:
+        return evolve(whole, format=kind, layers=below)
+    instance = whole.machine or str(
+        facts.mac or facts.first("serial") or facts.first("uuid") or DEFAULT
+    )
+    return evolve(whole, format=kind, layers=(), made_up=nocloud.part(kind.extension, instance))

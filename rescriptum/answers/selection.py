@@ -1,4 +1,4 @@
-"""Which machines a request names: its separate values against the names of machine directories."""
+"""Whom a request names: its separate values against the identities of machines and members."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,14 +18,16 @@ _UUID = re.compile(r"[0-9a-f]{32}")
 @frozen
 class Claim:
     """
-    A machine that a request names.
+    A request named by an identity.
 
     :ivar specificity: the larger, the less likely by accident: an address or UUID before any
         other name, a longer one before a shorter.
-    :ivar identity: the directory's name, as it is spelt.
+    :ivar owner: the machine or group whose identity it is.
+    :ivar identity: as it is spelt.
     """
 
     specificity: int
+    owner: str
     identity: str
 
 
@@ -56,45 +58,87 @@ def specificity(needle: str) -> int:
     return len(needle) + (1000 if hardware else 0)  # names of directories have at most 255 bytes
 
 
-@frozen
+_Table = Mapping[str, tuple[Claim, ...]]
+
+
+@frozen(eq=False)
 class Index:
     """
     Every identity of an answer set, for looking up instead of looking through: what a request
     costs grows with its own length and with how many *lengths* of identities there are, and is
     the same for a hundred machines and for a hundred thousand.
+
+    :ivar _tables: by length of identity, the shortest first.
     """
 
-    _whole: Mapping[str, tuple[Claim, ...]]
-    _inside: tuple[tuple[int, Mapping[str, tuple[Claim, ...]]], ...]
+    _tables: tuple[tuple[int, _Table], ...] = ()
 
     @classmethod
-    def of(cls, identities: Iterable[str]) -> Self:
-        """:param identities: as directories are named; what normalises to nothing never claims."""
-        whole: dict[str, tuple[Claim, ...]] = {}
-        inside: dict[int, dict[str, tuple[Claim, ...]]] = {}
-        for identity in sorted(identities):
-            needle = normalise(identity)
-            claim = Claim(specificity(needle), identity)
-            for spelling in spellings(needle) if needle else ():
-                size = len(spelling)
-                table = whole if size < INSIDE else inside.setdefault(size, {})
-                table[spelling] = (*table.get(spelling, ()), claim)
-        return cls(whole, tuple(sorted(inside.items())))
+    def of(cls, identities: Iterable[tuple[str, str]]) -> Self:
+        """:param identities: each with its owner; what normalises to nothing never claims."""
+        return cls().changed((), identities)
+
+    def changed(
+        self, gone: Iterable[tuple[str, str]], added: Iterable[tuple[str, str]]
+    ) -> Self:
+        """:returns: the same without ``gone`` and with ``added``, identities and owners."""
+        tables = dict(self._tables)
+        fresh: dict[int, dict[str, tuple[Claim, ...]]] = {}
+
+        def table(spelling: str) -> dict[str, tuple[Claim, ...]]:
+            size = len(spelling)
+            if size not in fresh:
+                tables[size] = fresh[size] = dict(tables.get(size, {}))
+            return fresh[size]
+
+        for claim, spelling in _spelt(gone):
+            left = tuple(each for each in table(spelling).pop(spelling, ()) if each != claim)
+            if left:
+                table(spelling)[spelling] = left
+        for claim, spelling in _spelt(added):
+            there = table(spelling).get(spelling, ())
+            # The same identity written twice is one claim.
+            if claim not in there:
+                table(spelling)[spelling] = (*there, claim)
+        return type(self)(tuple(sorted((size, each) for size, each in tables.items() if each)))
 
     def claims(self, values: Iterable[str]) -> tuple[Claim, ...]:
         """
         :param values: of one request, normalised and separate.
-        :returns: the most specific first; equal ones by name.
+        :returns: the most specific first; equal ones by owner.
         """
         found: set[Claim] = set()
         for value in values:
-            if hit := self._whole.get(value):
-                found.update(hit)
             size = len(value)
-            for length, table in self._inside:
+            for length, table in self._tables:
                 if length > size:
                     break
+                if length == size:
+                    if hit := table.get(value):
+                        found.update(hit)
+                    break
+                if length < INSIDE:
+                    continue
                 for at in range(size - length + 1):
                     if hit := table.get(value[at : at + length]):
                         found.update(hit)
-        return tuple(sorted(found, key=lambda claim: (-claim.specificity, claim.identity)))
+        if len(found) < 2:
+            return tuple(found)
+        return tuple(sorted(found, key=_order))
+
+    def named(self, identity: str) -> tuple[Claim, ...]:
+        """:returns: the claims of just this identity, however it is spelt."""
+        needle = normalise(identity)
+        return next((each.get(needle, ()) for size, each in self._tables if size == len(needle)), ())
+
+
+def _order(claim: Claim) -> tuple[int, str, str]:
+    return -claim.specificity, claim.owner, claim.identity
+
+
+def _spelt(identities: Iterable[tuple[str, str]]) -> Iterable[tuple[Claim, str]]:
+    for identity, owner in identities:
+        needle = normalise(identity)
+        claim = Claim(specificity(needle), owner, identity)
+        for spelling in spellings(needle) if needle else ():
+            yield claim, spelling

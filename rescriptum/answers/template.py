@@ -2,10 +2,10 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol, Self
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ..errors import MalformedDocument, Unfillable
 
@@ -26,6 +26,8 @@ _FILTER = re.compile(
 _ESCAPE = re.compile(r'\\(["\\])')
 #: Controls, lone surrogates, and the two separators that some parsers take for line ends.
 _REFUSED = frozenset({"Cc", "Cs", "Zl", "Zp"})
+#: Not characters at all: YAML and XML cannot hold them.
+_NEVER = frozenset("\ufffe\uffff")
 
 #: The filters: how many texts each takes, and what it makes of a value that is there.
 #: ``default`` is what makes one of a value that is not.
@@ -68,10 +70,12 @@ class Placeholder:
 
     :ivar name: of the fact.
     :ivar filters: in order; a missing value goes through them up to the first default.
+    :ivar encode: how the document's format writes a text in that place.
     """
 
     name: str
     filters: tuple[Filter, ...] = ()
+    encode: Callable[[str], str] = str
 
     def fill(self, facts: Carried) -> str:
         """:raises Unfillable: for a value that is missing, too long or holds controls."""
@@ -87,12 +91,14 @@ class Placeholder:
                 f'template needs {{{{ {self.name} }}}}, but this request carries no "{self.name}"; '
                 f"it carries {carried}" + (" …" if len(names) > _SHOWN else "")
             )
-        return value
+        return self.encode(value)
 
     def _check(self, value: str) -> None:
         if len(value) > MAX_VALUE:
             raise Unfillable(f"the value of {self.name} is longer than {MAX_VALUE} characters")
-        if not value.isprintable() and any(unicodedata.category(c) in _REFUSED for c in value):
+        if not value.isprintable() and any(
+            c in _NEVER or unicodedata.category(c) in _REFUSED for c in value
+        ):
             raise Unfillable(f"the value of {self.name} holds a control character")
 
 
@@ -117,6 +123,23 @@ class Template:
             parts.append(part)
         parts.append(text[at:])
         return cls(tuple(part for part in parts if part != ""))
+
+    @classmethod
+    def joined(cls, parts: Iterable[str | Self]) -> Self:
+        """:returns: one template of texts as they stand and of templates, in order."""
+        flat: list[str | Placeholder] = []
+        for part in parts:
+            flat += [part] if isinstance(part, str) else part.parts
+        return cls(tuple(part for part in flat if part != ""))
+
+    def encoded(self, encode: Callable[[str], str]) -> Self:
+        """:returns: the same, each text and what fills each place written by ``encode``."""
+        return type(self)(
+            tuple(
+                encode(part) if isinstance(part, str) else evolve(part, encode=encode)
+                for part in self.parts
+            )
+        )
 
     def fill(self, facts: Carried) -> str:
         """:raises Unfillable: for a place that this request cannot fill, or fills beyond bounds."""

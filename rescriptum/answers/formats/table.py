@@ -4,12 +4,10 @@ THE table of formats: what a document's extension means, and which URLs ask for 
 Where several documents of one machine may answer, the order of the rows decides.
 """
 
-from collections.abc import Callable
-
 from attrs import frozen
 
-from ..template import Template
-from . import structured, text
+from . import json_, text, toml, xml, yaml
+from .family import Family
 
 _PLAIN = "text/plain; charset=utf-8"
 
@@ -19,45 +17,52 @@ class Format:
     """
     One row.
 
-    :ivar extension: of the file, lower case: the key of a document within its machine.
-    :ivar family: what reads it; logs name it.
+    :ivar extension: of the file, lower case: the key of a document within its place.
+    :ivar family: what reads it and lays it over others.
     :ivar media_type: exactly what ``Content-Type`` says. TOML is never called JSON: Proxmox 9.2
         would parse it as such (families C7).
-    :ivar stem: what a file that we name is called.
-    :ivar parse: the file's bytes to what is served: bytes as they are, or a template.
+    :ivar filename: what a file is called that we make.
     """
 
     extension: str
-    family: str
+    family: Family
     media_type: str
-    stem: str
-    parse: Callable[[bytes], bytes | Template]
-
-    @property
-    def filename(self) -> str:
-        return f"{self.stem}.{self.extension}"
+    filename: str
 
 
-_YAML = "text/yaml; charset=utf-8"
-_XML = "application/xml; charset=utf-8"
+_TOML = Family("toml", toml.read, toml.compose, toml.values)
+_YAML = Family("yaml", yaml.read, yaml.compose, yaml.values)
+_JSON = Family("json", json_.read, json_.compose, json_.values)
+_XML = Family("xml", xml.read, xml.compose, xml.values)
+_TEXT = Family("text", text.read, text.compose, text.values)
+
+_YAML_TYPE = "text/yaml; charset=utf-8"
+_XML_TYPE = "application/xml; charset=utf-8"
 
 FORMATS = (
-    Format("toml", "toml", _PLAIN, "proxmox", structured.toml),
-    Format("yaml", "yaml", _YAML, "ubuntu", structured.yaml),
-    Format("yml", "yaml", _YAML, "ubuntu", structured.yaml),
-    Format("json", "json", "application/json", "answer", structured.json_),
-    Format("ign", "json", "application/json", "flatcar", structured.json_),
-    Format("xml", "xml", _XML, "answer", structured.xml),
-    Format("autoyast", "xml", _XML, "suse", structured.xml),
-    Format("unattend", "xml", _XML, "windows", structured.xml),
-    Format("ks", "text", _PLAIN, "rhel", text.parse),
-    Format("preseed", "text", _PLAIN, "debian", text.parse),
-    Format("seed", "text", _PLAIN, "debian", text.parse),
-    Format("cfg", "text", _PLAIN, "answer", text.parse),
-    Format("ipxe", "text", _PLAIN, "boot", text.parse),
+    Format("toml", _TOML, _PLAIN, "proxmox.toml"),
+    Format("yaml", _YAML, _YAML_TYPE, "ubuntu.yaml"),
+    Format("yml", _YAML, _YAML_TYPE, "ubuntu.yml"),
+    Format("json", _JSON, "application/json", "answer.json"),
+    Format("ign", _JSON, "application/json", "flatcar.ign"),
+    Format("xml", _XML, _XML_TYPE, "answer.xml"),
+    Format("autoyast", _XML, _XML_TYPE, "suse.autoyast"),
+    Format("unattend", _XML, _XML_TYPE, "windows.unattend"),
+    Format("ks", _TEXT, _PLAIN, "rhel.ks"),
+    Format("preseed", _TEXT, _PLAIN, "debian.preseed"),
+    Format("seed", _TEXT, _PLAIN, "debian.seed"),
+    Format("cfg", _TEXT, _PLAIN, "answer.cfg"),
+    Format("ipxe", _TEXT, _PLAIN, "boot.ipxe"),
 )
 
-BY_EXTENSION = {row.extension: row for row in FORMATS}
+#: Parts of a NoCloud seed beside its user-data, which is the YAML document: files of just these
+#: names, with ``.yaml`` or ``.yml`` behind them if you like.
+PARTS = {
+    name: Format(name, _YAML, _YAML_TYPE, name)
+    for name in ("meta-data", "vendor-data", "network-config")
+}
+
+BY_EXTENSION = {row.extension: row for row in FORMATS} | PARTS
 
 #: A path segment, and the formats it asks for, preferred one first. Not ``seed``: that is where
 #: NoCloud looks for YAML.

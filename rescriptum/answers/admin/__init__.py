@@ -1,0 +1,1 @@
+"""Reading and changing the answer set over HTTP."""

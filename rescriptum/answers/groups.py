@@ -1,0 +1,147 @@
+"""Groups: what they stand on, whom they claim, and the tombstones of those that are broken."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Self
+
+from attrs import field, frozen
+
+from ..values import Problem
+from .documents import Document, Folder
+from .salvage import salvage
+from .selection import Index
+
+
+@frozen(eq=False)
+class Chain:
+    """
+    A group in one format, with all it stands on.
+
+    :ivar name: of the group, as its directory is named.
+    :ivar layers: the lowest first, the group's own document last.
+    :ivar error: why nobody gets it. It still claims its members: they get an error, never
+        another group or the default.
+    """
+
+    name: str
+    layers: tuple[Document, ...] = field(repr=False)
+    error: str = ""
+
+    @property
+    def document(self) -> Document:
+        return self.layers[-1]
+
+
+@frozen(eq=False)
+class Claimants:
+    """
+    The groups of one format, by how they claim.
+
+    :ivar members: identities and the groups that name them.
+    :ivar selecting: groups that claim by facts.
+    :ivar doubtful: groups whose documents cannot be read, so that nobody can say whom they claim.
+    """
+
+    members: Index
+    selecting: tuple[Chain, ...]
+    doubtful: tuple[Chain, ...]
+
+
+_NOBODY = Claimants(Index(), (), ())
+
+
+@frozen(eq=False)
+class Groups:
+    """
+    All groups of a set.
+
+    :ivar chains: by extension, then by name.
+    :ivar problems: of what they stand on; those of their own documents are their folders'.
+    """
+
+    chains: Mapping[str, Mapping[str, Chain]] = field(factory=dict)
+    problems: tuple[Problem, ...] = ()
+    _claimants: Mapping[str, Claimants] = field(factory=dict)
+
+    @classmethod
+    def of(cls, folders: Iterable[Folder]) -> Self:
+        documents: dict[str, dict[str, Document]] = {}
+        for folder in folders:
+            for extension, document in folder.documents.items():
+                documents.setdefault(extension, {})[folder.place.name] = document
+        chains = {
+            extension: {name: _chain(name, named) for name in sorted(named)}
+            for extension, named in documents.items()
+        }
+        problems = tuple(
+            Problem(chain.document.source, chain.error)
+            for named in chains.values()
+            for chain in named.values()
+            if chain.error and not chain.document.error
+        )
+        claimants = {extension: _claimants(named.values()) for extension, named in chains.items()}
+        return cls(chains, problems, claimants)
+
+    def claimants(self, extension: str) -> Claimants:
+        return self._claimants.get(extension, _NOBODY)
+
+    def chain(self, extension: str, name: str) -> Chain | None:
+        return self.chains.get(extension, {}).get(name)
+
+    def missing(self, extension: str, name: str) -> str:
+        """:returns: what is wrong with ``extends = name``; empty where there is such a group."""
+        if self.chain(extension, name) is not None:
+            return ""
+        elsewhere = sorted(each for each, named in self.chains.items() if name in named)
+        if elsewhere:
+            has = ", ".join(elsewhere)
+            return f"extends {name}, which has no {extension} document, only {has}"
+        similar = [each for each in self.chains.get(extension, {}) if each.lower() == name.lower()]
+        if similar:
+            return f"extends {name}, which is no group; {similar[0]} is"
+        return f"extends {name}, which is no group"
+
+
+def _chain(name: str, documents: Mapping[str, Document]) -> Chain:
+    layers = [documents[name]]
+    names = [name]
+    while not (error := layers[0].error) and (parent := layers[0].control.extends) is not None:
+        if parent in names:
+            error = f"extends goes round: {' -> '.join((*names, parent))}"
+            break
+        if parent not in documents:
+            found = Groups({layers[0].format.extension: {each: _NO_CHAIN for each in documents}})
+            error = found.missing(layers[0].format.extension, parent)
+            break
+        names.append(parent)
+        layers.insert(0, documents[parent])
+    if error and len(layers) > 1:
+        error = f"stands on {layers[0].source}, which is broken: {error}"
+    return Chain(name, tuple(layers), error)
+
+
+_NO_CHAIN = Chain("", ())
+
+
+def _claimants(chains: Iterable[Chain]) -> Claimants:
+    members: list[tuple[str, str]] = []
+    selecting, doubtful = [], []
+    for chain in chains:
+        members += ((each, chain.name) for each in _members(chain))
+        document = chain.document
+        if document.control.criteria:
+            selecting.append(chain)
+        if document.error and (not document.data or _salvaged(document)[1]):
+            doubtful.append(chain)
+    return Claimants(Index.of(members), tuple(selecting), tuple(doubtful))
+
+
+def _members(chain: Chain) -> Iterator[str]:
+    document = chain.document
+    yield from document.control.members
+    if document.error and document.data:
+        yield from _salvaged(document)[0]
+
+
+def _salvaged(document: Document) -> tuple[tuple[str, ...], bool]:
+    found = salvage(document.format.family.name, document.data)
+    return found.members, found.doubtful

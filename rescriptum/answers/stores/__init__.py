@@ -1,0 +1,1 @@
+"""Where the answer set is kept: a directory of files, or an SQLite database."""
