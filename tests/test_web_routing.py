@@ -67,6 +67,14 @@ class Application(Base):
     async def posted(self, request: Request) -> Reply:
         return Reply(b"posted " + request.body)
 
+    @routes.put("documents/<id>")
+    def put(self, request: Request, id: str) -> Reply:
+        return Reply(f"put {id}: ".encode() + request.body)
+
+    @routes.delete("documents/<id>")
+    def delete(self, request: Request, id: str) -> Reply:
+        return Reply(f"deleted {id}".encode())
+
     @routes.get("fails")
     def fails(self, request: Request) -> Reply:
         raise self.error
@@ -137,6 +145,13 @@ class RoutingTests(SynchronousTestCase):
         self.assertEqual(
             ask(Application(), "/ipxe/iso", method="PUT").header("Allow"), "GET, HEAD, POST"
         )
+
+    def test_a_method_that_changes_something_goes_to_its_own_route(self) -> None:
+        told = ask(Application(), "/documents/x", method="PUT", body=b"y")
+        self.assertEqual(told.body, b"put x: y")
+        self.assertEqual(ask(Application(), "/documents/x", method="DELETE").body, b"deleted x")
+        told = ask(Application(), "/documents/x")
+        self.assertEqual((told.status, told.header("Allow")), (405, "DELETE, PUT"))
 
     def test_a_less_particular_route_takes_the_other_method(self) -> None:
         """What a literal path does not take, a capture of the same path may."""

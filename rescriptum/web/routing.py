@@ -120,6 +120,14 @@ class Routes:
         """The decorated function answers POST."""
         return self._on(pattern, "POST")
 
+    def put(self, pattern: str) -> Callable[[_R], _R]:
+        """The decorated function answers PUT."""
+        return self._on(pattern, "PUT")
+
+    def delete(self, pattern: str) -> Callable[[_R], _R]:
+        """The decorated function answers DELETE."""
+        return self._on(pattern, "DELETE")
+
     def _on(self, text: str, *methods: str) -> Callable[[_R], _R]:
         pattern = Pattern.parse(text)
 
