@@ -4,123 +4,87 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.documents import (
     MAX_DOCUMENT,
-    AnswerSet,
     Document,
     Folder,
-    Listing,
+    Key,
+    Kind,
+    Place,
     format_of,
 )
-from rescriptum.answers.facts import Facts
-from rescriptum.answers.formats.table import BY_EXTENSION
-from rescriptum.errors import MalformedDocument
+from rescriptum.answers.formats.table import BY_EXTENSION, FORMATS, PARTS
 from rescriptum.values import Problem
 
-
-def folder(name: str, **files: bytes) -> Folder:
-    """A directory whose files are called ``x.EXTENSION``, or ``STEM.EXTENSION``."""
-    documents = []
-    for file, data in files.items():
-        stem, _, extension = file.rpartition("_")
-        source = f"{name}/{stem or 'x'}.{extension}"
-        documents.append(Document.of(source, BY_EXTENSION[extension], data))
-    return Folder(name, tuple(documents))
+from .answersets import listing
 
 
 class FormatOfTests(SynchronousTestCase):
     def test_by_extension_in_any_case(self) -> None:
-        self.assertEqual(format_of("Boot.IPXE"), BY_EXTENSION["ipxe"])
-        self.assertEqual(format_of("a.b.ks"), BY_EXTENSION["ks"])
-        for name in ("README.md", "notes.txt", "toml", "x.toml.bak", "x.", ""):
+        self.assertIs(format_of("Boot.IPXE"), BY_EXTENSION["ipxe"])
+        self.assertIs(format_of("a.b.ks"), BY_EXTENSION["ks"])
+        for name in ("README.md", "notes.txt", "toml", "x.toml.bak", "x.", "", "x.meta-data"):
             self.assertIsNone(format_of(name))
+
+    def test_parts_of_a_seed_by_their_name(self) -> None:
+        """With an extension of YAML or without; any other name is the user-data."""
+        self.assertIs(format_of("meta-data"), PARTS["meta-data"])
+        self.assertIs(format_of("network-config.yaml"), PARTS["network-config"])
+        self.assertIs(format_of("vendor-data.yml"), PARTS["vendor-data"])
+        self.assertIs(format_of("user-data.yaml"), BY_EXTENSION["yaml"])
+        self.assertIs(format_of("meta-data.toml"), BY_EXTENSION["toml"])
+
+
+class PlaceTests(SynchronousTestCase):
+    def test_where_it_is(self) -> None:
+        self.assertEqual(str(Place(Kind.MACHINE, "m1")), "m1")
+        self.assertEqual(str(Place(Kind.GROUP, "dell")), "groups/dell")
+        self.assertEqual(str(Place(Kind.DEFAULT)), "default")
+
+    def test_what_may_be_written_to(self) -> None:
+        """Names become directories: only what is one everywhere, and no reserved word."""
+        for name in ("52:54:00:00:00:01", "web-1.example.com", "a_b", "X"):
+            self.assertEqual(Place.checked(Kind.MACHINE, name), Place(Kind.MACHINE, name))
+        for name in ("", ".", "..", ".x", "a/b", "a b", "é", "groups", "Default", "a\n", "x" * 201):
+            with self.assertRaises(ValueError, msg=name):
+                Place.checked(Kind.MACHINE, name)
+        self.assertEqual(Place.checked(Kind.GROUP, "default").name, "default")
+        self.assertEqual(Place.checked(Kind.DEFAULT), Place(Kind.DEFAULT))
+
+
+class KeyTests(SynchronousTestCase):
+    def test_the_file_that_is_made_for_it(self) -> None:
+        """Every row has a name of its own, that its own extension or name is read from."""
+        for extension, kind in BY_EXTENSION.items():
+            key = Key(Place(Kind.GROUP, "g"), extension)
+            self.assertEqual(str(key), f"groups/g/{kind.filename}")
+            self.assertIs(format_of(kind.filename), kind)
+        self.assertEqual(len(BY_EXTENSION), len(FORMATS) + len(PARTS))
 
 
 class DocumentTests(SynchronousTestCase):
-    def test_rendered(self) -> None:
-        """Bytes as stored, or filled; bytes that are no UTF-8 survive around a placeholder."""
-        kind = BY_EXTENSION["ks"]
-        facts = Facts.of((), (("x", "é"),))
-        self.assertEqual(Document.of("s", kind, b"\xff").rendered(facts), b"\xff")
-        self.assertEqual(Document.of("s", kind, b"\xff{{ x }}").rendered(facts), b"\xff\xc3\xa9")
-
-    def test_a_broken_one_says_where_it_is(self) -> None:
-        document = Document.of("m/a.toml", BY_EXTENSION["toml"], b"a =")
-        with self.assertRaises(MalformedDocument) as caught:
-            document.rendered(Facts())
-        self.assertTrue(str(caught.exception).startswith("m/a.toml: not TOML: "))
-
     def test_its_size_is_bounded(self) -> None:
         kind = BY_EXTENSION["cfg"]
         self.assertEqual(Document.of("s", kind, b"x" * MAX_DOCUMENT).error, "")
         self.assertIn("larger", Document.of("s", kind, b"x" * (MAX_DOCUMENT + 1)).error)
 
+    def test_a_broken_one_keeps_its_bytes(self) -> None:
+        """What it says can still be looked at; what it serves is nothing."""
+        document = Document.of("m/a.toml", BY_EXTENSION["toml"], b"a =")
+        self.assertEqual(document.data, b"a =")
+        self.assertIn("line 1", document.error)
 
-class AnswerSetTests(SynchronousTestCase):
-    def test_machines_and_defaults(self) -> None:
-        """A directory is a machine, its documents are by extension; ``default`` is nobody's."""
-        answers = AnswerSet.of(
-            Listing((folder("52:54:00:00:00:01", toml=b"", ipxe=b""), folder("Default", ks=b"")))
-        )
-        self.assertEqual(list(answers.machines), ["52:54:00:00:00:01"])
-        self.assertEqual(set(answers.machines["52:54:00:00:00:01"]), {"toml", "ipxe"})
-        self.assertEqual(set(answers.defaults), {"ks"})
-        self.assertEqual(answers.problems, ())
 
+class FolderTests(SynchronousTestCase):
     def test_two_documents_of_one_extension(self) -> None:
         """The first by file name is used, the other is a problem; other spellings are others."""
-        answers = AnswerSet.of(
-            Listing((folder("machine-1", a_yaml=b"first", b_yaml=b"second", a_yml=b"third"),))
-        )
-        self.assertEqual(answers.machines["machine-1"]["yaml"].body, b"first")
-        self.assertEqual(answers.machines["machine-1"]["yml"].body, b"third")
+        files = {"machine-1/a.yaml": b"a: 1", "machine-1/b.yaml": b"b: 1", "machine-1/c.yml": b"c: 1"}
+        [folder] = listing(files).folders.values()
+        self.assertEqual(folder.documents["yaml"].source, "machine-1/a.yaml")
+        self.assertEqual(folder.documents["yml"].source, "machine-1/c.yml")
         text = "ignored: machine-1/a.yaml is the yaml document here"
-        self.assertEqual(answers.problems, (Problem("machine-1/b.yaml", text),))
-
-    def test_two_directories_of_defaults(self) -> None:
-        """The first by name is used, whole; the other is a problem."""
-        answers = AnswerSet.of(
-            Listing((folder("DEFAULT", ks=b"1"), folder("default", ks=b"2", cfg=b"3")))
-        )
-        self.assertEqual({each.body for each in answers.defaults.values()}, {b"1"})
-        self.assertEqual(answers.problems, (Problem("default", "ignored: DEFAULT is there too"),))
-
-    def test_a_broken_document_is_a_problem_and_stays(self) -> None:
-        """It keeps its place, so that its machine gets an error and not the default."""
-        answers = AnswerSet.of(Listing((folder("machine-1", toml=b"a ="),)))
-        self.assertIsNone(answers.machines["machine-1"]["toml"].body)
-        self.assertEqual([each.source for each in answers.problems], ["machine-1/x.toml"])
+        self.assertEqual(folder.problems, (Problem("machine-1/b.yaml", text),))
 
     def test_an_unreadable_directory_holds_its_place_in_every_format(self) -> None:
-        answers = AnswerSet.of(Listing((Folder("machine-1", error="unreadable: denied"),)))
-        self.assertEqual(set(answers.machines["machine-1"]), set(BY_EXTENSION))
-        self.assertEqual(answers.problems, (Problem("machine-1", "unreadable: denied"),))
-
-    def test_flat_files_are_told_where_they_belong(self) -> None:
-        """The older layout is not served; every file is named with its new path."""
-        answers = AnswerSet.of(Listing(loose=("52-54-00-00-00-01.toml", "default.Preseed")))
-        self.assertEqual(answers.machines, {})
-        self.assertEqual(
-            [str(each) for each in answers.problems],
-            [
-                "52-54-00-00-00-01.toml: not served: it belongs in 52-54-00-00-00-01/proxmox.toml",
-                "default.Preseed: not served: it belongs in default/debian.preseed",
-            ],
-        )
-
-    def test_names_that_mislead(self) -> None:
-        """
-        Two spellings of one machine, a word of every URL, a name of nothing, a name no log can
-        show: each is a problem.
-        """
-        names = ("525400000001", "52:54:00:00:00:01", "debian", "---", "bad\nname1")
-        answers = AnswerSet.of(Listing(tuple(folder(name, ks=b"") for name in names)))
-        self.assertEqual(
-            {each.source: each.text.partition(":")[0] for each in answers.problems},
-            {
-                "52:54:00:00:00:01": "names the same machine as 525400000001",
-                "debian": "claims every request with that word in its path; for all machines "
-                "there is default/",
-                "---": "never claims a request",
-                "'bad\\nname1'": "never claims a request",
-            },
-        )
-        self.assertEqual(answers.index.claims(["badname1"]), ())
+        folder = Folder(Place(Kind.MACHINE, "machine-1"), error="unreadable: denied")
+        self.assertEqual(set(folder.documents), set(BY_EXTENSION))
+        self.assertTrue(all(each.error for each in folder.documents.values()))
+        self.assertEqual(folder.problems, (Problem("machine-1", "unreadable: denied"),))

@@ -9,14 +9,15 @@ from rescriptum.answers.selection import Claim, Index, claims, specificity, spel
 
 
 def claimed(identities: list[str], *values: str) -> list[str]:
-    found = Index.of(identities).claims([normalise(value) for value in values])
+    index = Index.of((identity, identity) for identity in identities)
+    found = index.claims([normalise(value) for value in values])
     return [claim.identity for claim in found]
 
 
 def scanned(identities: list[str], values: list[str]) -> list[str]:
     """The rule applied to every identity and every value, one by one."""
     found = [
-        Claim(specificity(normalise(identity)), identity)
+        Claim(specificity(normalise(identity)), identity, identity)
         for identity in identities
         if any(
             claims(spelling, value)
@@ -110,6 +111,27 @@ class ClaimTests(SynchronousTestCase):
         values = [before + normalise(one) + after]
         self.assertIn(one, claimed(names, *values))
         self.assertEqual(claimed(names, *values), scanned(names, values))
+
+    @settings(max_examples=300, deadline=None)
+    @given(_names, _names, _values)
+    def test_a_changed_index_is_the_index_of_what_is_left(
+        self, before: list[str], after: list[str], values: list[str]
+    ) -> None:
+        """Only what differs is said to it; the result is that of making it anew."""
+        gone = [(each, each) for each in before if each not in after]
+        added = [(each, each) for each in after if each not in before]
+        index = Index.of((each, each) for each in before).changed(gone, added)
+        asked = [normalise(value) for value in values]
+        self.assertEqual(
+            index.claims(asked), Index.of((each, each) for each in after).claims(asked)
+        )
+
+    def test_one_identity_of_two_owners(self) -> None:
+        """Both claim; and one of them going leaves the other."""
+        index = Index.of([("machine-1", "b"), ("machine-1", "a"), ("MACHINE1", "a")])
+        self.assertEqual([each.owner for each in index.named("machine-1")], ["b", "a", "a"])
+        left = index.changed([("machine-1", "b")], [])
+        self.assertEqual({each.owner for each in left.claims(["machine1"])}, {"a"})
 
     @settings(max_examples=100, deadline=None)
     @given(st.binary(min_size=16, max_size=16))
