@@ -15,8 +15,7 @@ from .admission import admitted
 
 #: Of the tables below.
 SCHEMA = 1
-#: Seconds for which a call waits while another program writes.
-BUSY = 5
+BUSY = 5.0
 #: What tells our databases from those of other programs: ``resc``.
 _APPLICATION = 0x72657363
 
@@ -69,8 +68,10 @@ class SQLiteStore:
     disarmed must not be armed again because the power failed.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, busy: float = BUSY) -> None:
+        """:param busy: seconds for which a call waits while another program writes."""
         self._path = path
+        self._busy = busy
         problem = Problem(str(path), "no such database: no machine gets an answer")
         self._none = Listing(problems=(problem,))
         self._connection: sqlite3.Connection | None = None
@@ -141,12 +142,12 @@ class SQLiteStore:
 
     def get(self, key: Key) -> bytes:
         with self._transaction("BEGIN") as connection:
-            if connection is not None:
-                query = f"SELECT data FROM documents WHERE {_IS}"
-                for (data,) in connection.execute(query, _row(key)):
-                    assert isinstance(data, bytes)
-                    return data
-        raise NotFound(f"there is no {key}")
+            query = f"SELECT data FROM documents WHERE {_IS}"
+            found = [] if connection is None else connection.execute(query, _row(key)).fetchall()
+        if not found:
+            raise NotFound(f"there is no {key}")
+        data: bytes = found[0][0]
+        return data
 
     def put(self, key: Key, data: bytes) -> None:
         admitted(key, data)
@@ -226,7 +227,7 @@ class SQLiteStore:
         connection = sqlite3.connect(
             f"{self._path.absolute().as_uri()}?mode=rw",
             uri=True,
-            timeout=BUSY,
+            timeout=self._busy,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -304,7 +305,7 @@ def _laid(
 def _reason(code: int, error: sqlite3.Error) -> str:
     """:returns: what is the matter, and what would be right."""
     if code == sqlite3.SQLITE_BUSY:
-        return f"another program keeps it locked, for {BUSY} seconds now"
+        return "another program keeps it locked"
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return f"{error}; {_user()} has to be able to write it and its directory"
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
