@@ -42,9 +42,12 @@ class ControlTests(SynchronousTestCase):
         """A label that comes again is another pattern for it."""
         control = Control.of_pairs("base", ["a"], [("product", "R6*"), ("Product", "R7*")])
         self.assertEqual(control.criteria, (Criterion.of("product", ["R6*", "R7*"]),))
-        self.assertEqual(control, Control.of_table(
-            {"extends": "base", "members": ["a"], "match": {"product": ["R6*", "R7*"]}}
-        ))
+        self.assertEqual(
+            control,
+            Control.of_table(
+                {"extends": "base", "members": ["a"], "match": {"product": ["R6*", "R7*"]}}
+            ),
+        )
 
     def test_what_is_wrong_names_its_key(self) -> None:
         for table, text in (

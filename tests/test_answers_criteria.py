@@ -36,9 +36,7 @@ class GlobTests(SynchronousTestCase):
             Glob.parse("a" * (MAX_PATTERN + 1))
 
     @settings(max_examples=500, deadline=None)
-    @given(
-        st.text(alphabet="ab*?", min_size=1, max_size=12), st.text(alphabet="ab", max_size=16)
-    )
+    @given(st.text(alphabet="ab*?", min_size=1, max_size=12), st.text(alphabet="ab", max_size=16))
     def test_it_is_the_shell_s_rule(self, pattern: str, value: str) -> None:
         wanted = re.fullmatch(fnmatch.translate(pattern), value) is not None
         self.assertEqual(Glob.parse(pattern).fits(value), wanted)

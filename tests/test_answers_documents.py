@@ -76,7 +76,11 @@ class DocumentTests(SynchronousTestCase):
 class FolderTests(SynchronousTestCase):
     def test_two_documents_of_one_extension(self) -> None:
         """The first by file name is used, the other is a problem; other spellings are others."""
-        files = {"machine-1/a.yaml": b"a: 1", "machine-1/b.yaml": b"b: 1", "machine-1/c.yml": b"c: 1"}
+        files = {
+            "machine-1/a.yaml": b"a: 1",
+            "machine-1/b.yaml": b"b: 1",
+            "machine-1/c.yml": b"c: 1",
+        }
         [folder] = listing(files).folders.values()
         self.assertEqual(folder.documents["yaml"].source, "machine-1/a.yaml")
         self.assertEqual(folder.documents["yml"].source, "machine-1/c.yml")

@@ -54,6 +54,22 @@ class NormaliseTests(SynchronousTestCase):
 
 
 class FactsTests(SynchronousTestCase):
+    def test_where_it_came_from(self) -> None:
+        """A fact, and no value: an address never is a machine's identity by accident."""
+        facts = Facts.of(("x",), peer="192.0.2.123")
+        self.assertEqual(facts.first("peer"), "192.0.2.123")
+        self.assertEqual(facts.values, ("x",))
+
+    def test_a_group_once_it_is_known(self) -> None:
+        facts = Facts.of((), (("group", "x"),)).bound(None, "dell")
+        self.assertEqual(facts.first("group"), "dell")
+        self.assertIsNone(facts.first("machine"))
+
+    def test_values_to_match_patterns_with(self) -> None:
+        facts = Facts.of((), (("Product", "Power-Edge R640"), ("product", "---")))
+        self.assertEqual(facts.normalised("PRODUCT"), ("poweredger640", ""))
+        self.assertEqual(facts.normalised("none"), ())
+
     def test_the_path(self) -> None:
         """The whole path, its last segment, and every segment are facts."""
         facts = Facts.of(("rhel", "rack 1", "ks.cfg"))

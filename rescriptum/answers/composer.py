@@ -86,6 +86,4 @@ class Composer:
 def _size(body: Body) -> int:
     if isinstance(body, bytes):
         return _OVERHEAD + len(body)
-    return _OVERHEAD + sum(
-        len(part) if isinstance(part, str) else _OVERHEAD for part in body.parts
-    )
+    return _OVERHEAD + sum(len(part) if isinstance(part, str) else _OVERHEAD for part in body.parts)

@@ -31,7 +31,7 @@ class Control:
     examples: tuple[Pairs, ...] = ()
 
     def __bool__(self) -> bool:
-        return self != _NOTHING
+        return self != NOTHING
 
     @classmethod
     def of_table(cls, table: Mapping[str, object]) -> Self:
@@ -82,7 +82,8 @@ class Control:
         return cls(extends, tuple(members), criteria, tuple(examples))
 
 
-_NOTHING = Control()
+#: What most documents say of themselves.
+NOTHING = Control()
 
 
 def _text(field: str, value: object) -> str:

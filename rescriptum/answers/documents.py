@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from ..errors import MalformedDocument
 from ..values import Problem
-from .control import Control
+from .control import NOTHING, Control
 from .formats.table import BY_EXTENSION, PARTS, Format
 
 #: Of one document, in bytes.
@@ -112,7 +112,7 @@ class Document:
     source: str
     format: Format
     data: bytes = field(repr=False)
-    control: Control = Control()
+    control: Control = NOTHING
     placeholders: bool = False
     error: str = ""
 

@@ -69,7 +69,7 @@ class Groups:
             for extension, document in folder.documents.items():
                 documents.setdefault(extension, {})[folder.place.name] = document
         chains = {
-            extension: {name: _chain(name, named) for name in sorted(named)}
+            extension: {name: _chain(name, extension, documents) for name in sorted(named)}
             for extension, named in documents.items()
         }
         problems = tuple(
@@ -89,37 +89,37 @@ class Groups:
 
     def missing(self, extension: str, name: str) -> str:
         """:returns: what is wrong with ``extends = name``; empty where there is such a group."""
-        if self.chain(extension, name) is not None:
-            return ""
-        elsewhere = sorted(each for each, named in self.chains.items() if name in named)
-        if elsewhere:
-            has = ", ".join(elsewhere)
-            return f"extends {name}, which has no {extension} document, only {has}"
-        similar = [each for each in self.chains.get(extension, {}) if each.lower() == name.lower()]
-        if similar:
-            return f"extends {name}, which is no group; {similar[0]} is"
-        return f"extends {name}, which is no group"
+        return _missing(self.chains, extension, name)
 
 
-def _chain(name: str, documents: Mapping[str, Document]) -> Chain:
+def _missing(groups: Mapping[str, Mapping[str, object]], extension: str, name: str) -> str:
+    if name in groups.get(extension, ()):
+        return ""
+    elsewhere = sorted(each for each, named in groups.items() if name in named)
+    if elsewhere:
+        has = ", ".join(elsewhere)
+        return f"extends {name}, which has no {extension} document, only {has}"
+    similar = [each for each in groups.get(extension, ()) if each.lower() == name.lower()]
+    if similar:
+        return f"extends {name}, which is no group; {similar[0]} is"
+    return f"extends {name}, which is no group"
+
+
+def _chain(name: str, extension: str, groups: Mapping[str, Mapping[str, Document]]) -> Chain:
+    documents = groups[extension]
     layers = [documents[name]]
     names = [name]
     while not (error := layers[0].error) and (parent := layers[0].control.extends) is not None:
+        error = _missing(groups, extension, parent)
         if parent in names:
             error = f"extends goes round: {' -> '.join((*names, parent))}"
-            break
-        if parent not in documents:
-            found = Groups({layers[0].format.extension: {each: _NO_CHAIN for each in documents}})
-            error = found.missing(layers[0].format.extension, parent)
+        if error:
             break
         names.append(parent)
         layers.insert(0, documents[parent])
     if error and len(layers) > 1:
         error = f"stands on {layers[0].source}, which is broken: {error}"
     return Chain(name, tuple(layers), error)
-
-
-_NO_CHAIN = Chain("", ())
 
 
 def _claimants(chains: Iterable[Chain]) -> Claimants:

@@ -202,9 +202,7 @@ def _unbroken(chain: Chain) -> Layers:
     return chain.layers
 
 
-def _default(
-    answers: AnswerSet, claims: tuple[Claim, ...], formats: tuple[Format, ...]
-) -> Chosen:
+def _default(answers: AnswerSet, claims: tuple[Claim, ...], formats: tuple[Format, ...]) -> Chosen:
     for kind in formats:
         document = answers.defaults.get(kind.extension)
         if document is not None:

@@ -2,23 +2,30 @@
 
 from collections.abc import Awaitable
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.logger import Logger
 
-from ..boot.events import AnswerRefused, AnswerSent, record
+from ..boot.events import AnswerRefused, AnswerSent, MachineInstalled, record
 from ..errors import MalformedRequest
 from ..interfaces import Workers
-from ..values import MAC
+from ..values import MAC, Secret
+from ..web.bearer import CHALLENGE, bears
 from ..web.reply import Finished, Outcome, Reply
 from ..web.request import Request
-from ..web.routing import Routes
-from .documents import AnswerSet
+from ..web.routing import Routes, bare
+from .answerset import AnswerSet
+from .composer import Body, Composer
+from .disarm import Moved, disarm
 from .facts import Facts
-from .resolution import resolve
+from .resolution import Chosen, choose, filled
 from .store import AnswerStore
+from .stores.capture import Captures
+from .stores.store import Store
 
 #: Bodies above so many bytes are looked through in a thread.
 LARGE = 4096
+#: Where an installer says that it is done; its own credential is in the body or the header.
+INSTALLED = "installed"
 
 
 @frozen
@@ -31,51 +38,125 @@ class About:
     mac: MAC | None
 
 
+@frozen
+class Disarmed:
+    """What the log says of a machine that is installed."""
+
+    moved: tuple[Moved, ...]
+    mac: MAC | None
+
+
 def _declares_json(request: Request) -> bool:
     media_type = (request.header("content-type") or "").partition(";")[0].strip().lower()
     return media_type == "application/json" or media_type.endswith("+json")
 
 
 def _facts(request: Request) -> Facts:
-    return Facts.of(request.segments, request.query, request.body, _declares_json(request))
+    return Facts.of(
+        request.segments, request.query, request.body, _declares_json(request), request.peer[0]
+    )
 
 
-def _reply(answers: AnswerSet, request: Request) -> Reply:
-    facts = _facts(request)
-    answer = resolve(answers, facts)
-    about = About(answer.format.family, answer.machine, answer.group, facts.mac)
+def _reply(chosen: Chosen, body: Body, facts: Facts) -> Reply:
+    answer = filled(chosen, body, facts)
+    about = About(answer.format.family.name, answer.machine, answer.group, facts.mac)
     return Reply(answer.body, answer.format.media_type, about=about)
 
 
 class Answers:
-    """Satisfies :class:`rescriptum.web.routing.Application`."""
+    """
+    Satisfies :class:`rescriptum.web.routing.Application`.
+
+    :param token: what every request but those for ``/installed`` has to present, if given.
+    :param installed: what ``POST /installed`` has to present; None: it is a path like any other.
+    :param captures: where requests are kept, if given.
+    """
 
     routes = Routes()
     _log = Logger()
 
-    def __init__(self, store: AnswerStore, workers: Workers) -> None:
+    def __init__(
+        self,
+        store: AnswerStore,
+        workers: Workers,
+        *,
+        token: Secret | None = None,
+        installed: Secret | None = None,
+        captures: Captures | None = None,
+    ) -> None:
         self._store = store
         self._workers = workers
+        self._composer = Composer()
+        self._token = token
+        self._installed = installed
+        self._captures = captures
 
     @routes.get("<path...>")
     @routes.post("<path...>")
-    def answer(self, request: Request, path: str) -> Reply | Awaitable[Reply]:
+    def answer(self, request: Request, path: str = "") -> Reply | Awaitable[Reply]:
         """
         The document that claims the request, filled.
 
         :raises RescriptumError: as resolving it does; a body that is not the JSON it
             says it is is malformed.
         """
+        if self._token is not None and not bears(request, self._token):
+            return bare(401, "no answer token, or another", CHALLENGE)
         answers = self._store.fresh()
         if answers is None or len(request.body) > LARGE:
             return self._answer_later(request)
-        return _reply(answers, request)
+        facts = _facts(request)
+        chosen = choose(answers, facts)
+        body = self._known(chosen)
+        if body is None:
+            return self._compose_later(chosen, facts)
+        return _reply(chosen, body, facts)
+
+    def _known(self, chosen: Chosen) -> Body | None:
+        return self._composer.known(chosen.layers) if chosen.made_up is None else chosen.made_up
+
+    async def _compose_later(self, chosen: Chosen, facts: Facts) -> Reply:
+        body = await self._workers.run(lambda: self._composer.body(chosen.layers))
+        return _reply(chosen, body, facts)
 
     async def _answer_later(self, request: Request) -> Reply:
         answers = self._store.fresh() or await self._store.latest()
-        if len(request.body) > LARGE:
-            return await self._workers.run(lambda: _reply(answers, request))
-        return _reply(answers, request)
+        return await self._workers.run(lambda: self._answered(answers, request))
+
+    def _answered(self, answers: AnswerSet, request: Request) -> Reply:
+        facts = _facts(request)
+        chosen = choose(answers, facts)
+        body = self._known(chosen)
+        if body is None:
+            body = self._composer.body(chosen.layers)
+        return _reply(chosen, body, facts)
+
+    @routes.post(INSTALLED)
+    def installed(self, request: Request) -> Reply | Awaitable[Reply]:
+        """
+        The machine is installed: what made it install itself is taken out of use.
+
+        :raises MalformedRequest: for a body that is not the JSON it says it is.
+        """
+        if self._installed is None:
+            return self.answer(request, INSTALLED)
+        facts = Facts.of((), request.query, request.body, _declares_json(request))
+        told = next((each.text for each in facts.body if each.label == "token"), None)
+        if not (bears(request, self._installed) or self._installed.matches(told or "")):
+            return bare(401, "no token for /installed, or another: still armed", CHALLENGE)
+        # The credential is no name of a machine, and the path is none either.
+        facts = evolve(facts, body=tuple(each for each in facts.body if each.label != "token"))
+        return self._disarm(facts)
+
+    async def _disarm(self, facts: Facts) -> Reply:
+        answers = await self._store.latest()
+
+        def work(store: Store) -> tuple[Moved, ...]:
+            return disarm(store, answers, facts)
+
+        moved = await self._store.change(work)
+        text = "".join(f"{each}\n" for each in moved) or "nothing was armed\n"
+        return Reply(text.encode("utf-8", "replace"), about=Disarmed(moved, facts.mac))
 
     def finished(self, done: Finished) -> None:
         """Record what became of a request."""
@@ -98,6 +179,9 @@ class Answers:
                 outcome=done.outcome.value,
             )
             record(self._log, sent)
+        elif isinstance(about, Disarmed):
+            moved = ", ".join(map(str, about.moved)) or "nothing was armed"
+            record(self._log, MachineInstalled(peer=done.peer, mac=about.mac, disarmed=moved))
         elif done.status != 200:
             refused = AnswerRefused(
                 peer=done.peer,
@@ -110,6 +194,8 @@ class Answers:
                 reason=done.reason,
             )
             record(self._log, refused)
+        if self._captures is not None and request is not None:
+            self._captures.keep(done)
 
     def closed(self, peer: tuple[str, int]) -> None:
         """Nothing is counted for a connection."""

@@ -78,9 +78,7 @@ class Index:
         """:param identities: each with its owner; what normalises to nothing never claims."""
         return cls().changed((), identities)
 
-    def changed(
-        self, gone: Iterable[tuple[str, str]], added: Iterable[tuple[str, str]]
-    ) -> Self:
+    def changed(self, gone: Iterable[tuple[str, str]], added: Iterable[tuple[str, str]]) -> Self:
         """:returns: the same without ``gone`` and with ``added``, identities and owners."""
         tables = dict(self._tables)
         fresh: dict[int, dict[str, tuple[Claim, ...]]] = {}
@@ -129,7 +127,9 @@ class Index:
     def named(self, identity: str) -> tuple[Claim, ...]:
         """:returns: the claims of just this identity, however it is spelt."""
         needle = normalise(identity)
-        return next((each.get(needle, ()) for size, each in self._tables if size == len(needle)), ())
+        return next(
+            (each.get(needle, ()) for size, each in self._tables if size == len(needle)), ()
+        )
 
 
 def _order(claim: Claim) -> tuple[int, str, str]:

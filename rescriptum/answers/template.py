@@ -141,6 +141,12 @@ class Template:
             )
         )
 
+    def unfilled(self) -> str:
+        """:returns: the text with the names of facts in its places, for people."""
+        return "".join(
+            part if isinstance(part, str) else f"{{{{ {part.name} }}}}" for part in self.parts
+        )
+
     def fill(self, facts: Carried) -> str:
         """:raises Unfillable: for a place that this request cannot fill, or fills beyond bounds."""
         filled, room = [], MAX_OUTPUT

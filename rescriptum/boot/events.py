@@ -278,6 +278,22 @@ class AnswerRefused(_Answered):
     reason: str
 
 
+@frozen(kw_only=True)
+class MachineInstalled(Event):
+    """
+    An installer said that it is done.
+
+    :ivar disarmed: which documents were taken out of use, and where they are now.
+    """
+
+    name = "machine.installed"
+    link = "installed"
+    sentence = "POST /installed mac={mac}: {disarmed}"
+
+    mac: MAC | None = None
+    disarmed: str
+
+
 def _names(kind: type[Event]) -> tuple[str, ...]:
     return tuple(each.name for each in fields(kind))
 

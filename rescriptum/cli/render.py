@@ -1,33 +1,51 @@
 """``rescriptum render``: what an installer would receive, before any machine is powered on."""
 
-import time
+import json
 from pathlib import Path
 from typing import ClassVar, TextIO
 
+from attrs import asdict
 from twisted.python.usage import UsageError
 
+from ..answers.answerset import AnswerSet
+from ..answers.explain import Explanation, explain
 from ..answers.facts import Facts
 from ..answers.resolution import resolve
-from ..answers.store import AnswerDirectory
+from ..answers.stores.capture import replayed
 from ..config import Config
 from ..errors import Refused
+from ..roles.stores import store_of
 from ..web.request import Request
 from .options import Command
+
+#: As much of a body as the server takes.
+MAX_BODY = 1 << 20
 
 
 class RenderOptions(Command):
     """``render``."""
 
-    synopsis = "Usage: rescriptum render (ID | [--query QUERY] [--body FILE]) [--path PATH]"
+    synopsis = (
+        "Usage: rescriptum render (ID | [--query QUERY] [--body FILE] | --capture FILE) "
+        "[--path PATH] [--peer ADDRESS] [--explain [--json]]"
+    )
     longdesc = (
         "Prints the document that a request would get, and nothing else, on standard output. "
-        "ID alone carries no fact, or mac where it is one: --query and --body carry more. "
+        "ID alone carries no fact, or mac where it is one: --query, --body and --capture carry "
+        "more. --explain prints instead which documents were considered and why each won or "
+        "lost, the layers, and from which layer each value came. "
         "Exit code 0: there is an answer; 1: there is none, or it cannot be filled."
     )
     optParameters: ClassVar[list[list[str | None]]] = [
         ["query", "q", None, "What stands behind the ? of a URL: 'mac=52:54:00:00:00:01'."],
         ["body", "b", None, "A file with what is posted; read as JSON where it is JSON."],
+        ["capture", "c", None, "A request that the server kept, by its .meta file."],
         ["path", "p", None, "The path of the URL, which says the format: /debian/preseed."],
+        ["peer", None, None, "The address that asks, which match = {peer = …} looks at."],
+    ]
+    optFlags: ClassVar[list[list[str | None]]] = [
+        ["explain", "e", "Say why, and where each value came from, instead of the document."],
+        ["json", None, "The explanation as JSON."],
     ]
 
     identity: str | None = None
@@ -39,37 +57,87 @@ class RenderOptions(Command):
 
     def postOptions(self) -> None:
         asked = self["query"] is not None or self["body"] is not None
-        if self.identity is not None and asked:
-            raise UsageError("an ID, or --query and --body; not both")
-        if self.identity is None and not asked and self["path"] is None:
-            raise UsageError("for which machine? an ID, --query or --body")
+        if (self.identity is not None) + asked + (self["capture"] is not None) > 1:
+            raise UsageError("an ID, or --query and --body, or --capture; one of them")
+        if self.identity is None and not asked and self["path"] is None and not self["capture"]:
+            raise UsageError("for which machine? an ID, --query, --body or --capture")
+        if self["capture"] is not None and self["path"] is not None:
+            raise UsageError("--capture has a path of its own")
+        if self["json"] and not self["explain"]:
+            raise UsageError("--json is of --explain; a document is printed as it is")
 
     def _facts(self) -> Facts:
         """:raises Refused: for a file that cannot be read."""
+        if self["capture"] is not None:
+            return _captured(Path(self["capture"]))
         path, query = self["path"] or "", self["query"] or ""
         request = Request("GET", f"{path}?{query}", ("", 0))
+        peer = self["peer"] or ""
         if self.identity is not None:
-            return Facts(request.segments, raw=self.identity.encode("utf-8", "surrogateescape"))
-        body = b""
-        if self["body"] is not None:
-            try:
-                body = Path(self["body"]).read_bytes()
-            except OSError as e:
-                raise Refused(f"{e.filename}: {e.strerror}") from e
-        return Facts.of(request.segments, request.query, body)
+            raw = self.identity.encode("utf-8", "surrogateescape")
+            return Facts(request.segments, raw=raw, peer=peer)
+        body = b"" if self["body"] is None else _contents(Path(self["body"]))
+        return Facts.of(request.segments, request.query, body, peer=peer)
 
     def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
         """
         :raises RescriptumError: when there is no answer, as the server would say in its log.
         """
-        answers = AnswerDirectory(config.answers.directory, time.time).read()
+        answers = AnswerSet.of(store_of(config).listing())
         for problem in answers.problems:
             err.write(f"warning: {problem}\n")
-        answer = resolve(answers, self._facts())
+        facts = self._facts()
+        if self["explain"]:
+            explanation = explain(answers, facts)
+            if self["json"]:
+                print(json.dumps(asdict(explanation), indent=2), file=out)
+            else:
+                _print(explanation, out)
+            return 1 if explanation.error else 0
+        answer = resolve(answers, facts)
         err.write(
-            f"# format={answer.format.family} machine={answer.machine} group={answer.group}\n"
+            f"# format={answer.format.family.name} machine={answer.machine} group={answer.group}\n"
         )
         out.flush()
         out.buffer.write(answer.body)  # byte for byte: no encoding of the terminal's
         out.buffer.flush()
         return 0
+
+
+def _contents(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BODY + 1)
+    except OSError as e:
+        raise Refused(f"{path}: {e.strerror}") from e
+    if len(data) > MAX_BODY:
+        raise Refused(f"{path}: larger than the {MAX_BODY} bytes that the server takes")
+    return data
+
+
+def _captured(path: Path) -> Facts:
+    meta = _contents(path).decode("utf-8", "replace")
+    request = replayed(meta, _contents(path.with_suffix(".body")))
+    return Facts.of(request.segments, request.query, request.body, peer=request.peer[0])
+
+
+def _print(explanation: Explanation, out: TextIO) -> None:
+    wide = max((len(each.source) for each in explanation.candidates), default=0)
+    print("Candidates, the strongest claim first:", file=out)
+    for each in explanation.candidates:
+        verdict = "won " if each.won else "lost"
+        print(f"  {verdict}  {each.role:7}  {each.source:{wide}}  {each.why}", file=out)
+    if not explanation.candidates:
+        print("  none: no document is in a format that was asked for", file=out)
+    if explanation.layers:
+        print("Layers, the lowest first:", file=out)
+    for number, source in enumerate(explanation.layers, 1):
+        print(f"  {number}  {source}", file=out)
+    if explanation.values:
+        print("Values:", file=out)
+    wide = max((len(each.source) for each in explanation.values), default=0)
+    for value in explanation.values:
+        text = f"{value.path} = {value.text}" if value.path else value.text
+        print(f"  {value.source:{wide}}  {text}", file=out)
+    if explanation.error:
+        print(f"No answer: {explanation.error}", file=out)

@@ -1,0 +1,243 @@
+"""Why a request gets the answer it gets: what was considered, and where each value came from."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from attrs import field, frozen
+
+from ..errors import MalformedDocument, RescriptumError, Unfillable
+from .answerset import AnswerSet
+from .composer import Body, compose
+from .control import Control
+from .documents import DEFAULT, Document
+from .facts import Facts
+from .formats.family import Family, Value
+from .formats.table import PARTS, Format, accepted
+from .resolution import BY_FACTS, BY_IDENTITY, Chosen, Strength, choose, filled
+from .selection import Claim
+from .template import Template
+
+
+@frozen
+class Candidate:
+    """
+    A document that was considered.
+
+    :ivar role: ``machine``, ``group`` or ``default``.
+    :ivar won: whether it is a layer of the answer.
+    :ivar why: why, in a sentence without a subject.
+    """
+
+    source: str
+    role: str
+    won: bool
+    why: str
+    _strength: Strength = field(default=(0, 0), repr=False)
+
+
+@frozen
+class Origin:
+    """
+    One value of the answer.
+
+    :ivar path: where it is in the document; empty for a line of text.
+    :ivar source: the layer that it came from.
+    """
+
+    path: str
+    text: str
+    source: str
+
+
+@frozen
+class Explanation:
+    """
+    :ivar candidates: in order: the strongest claim first, what claims nothing last.
+    :ivar layers: sources, the lowest first.
+    :ivar values: of the answer, in order; empty where there is none.
+    :ivar error: why there is no answer, or empty.
+    """
+
+    candidates: tuple[Candidate, ...]
+    layers: tuple[str, ...] = ()
+    values: tuple[Origin, ...] = ()
+    error: str = ""
+
+
+def explain(answers: AnswerSet, facts: Facts) -> Explanation:
+    """Whatever becomes of the request is part of the explanation: nothing is raised."""
+    chosen: Chosen | None = None
+    origins: tuple[Origin, ...] = ()
+    error = ""
+    try:
+        chosen = choose(answers, facts)
+        if chosen.made_up is None:
+            origins = tuple(_origins(chosen, compose(chosen.layers), facts))
+            filled(chosen, compose(chosen.layers), facts)
+    except RescriptumError as e:
+        error = str(e)
+    layers = () if chosen is None else tuple(each.source for each in chosen.layers)
+    return Explanation(tuple(_candidates(answers, facts, chosen)), layers, origins, error)
+
+
+def _candidates(answers: AnswerSet, facts: Facts, chosen: Chosen | None) -> Iterator[Candidate]:
+    formats = accepted(facts.segments)
+    asked = facts.segments[-1] if facts.segments else ""
+    if asked in PARTS and (chosen is None or chosen.format.family.name == "yaml"):
+        formats = (PARTS[asked], *formats)
+    found = [
+        *_machines(answers, facts, formats),
+        *_groups(answers, facts, formats),
+        *_defaults(answers, formats),
+    ]
+    found.sort(key=lambda each: (-each[0][0], -each[0][1], each[1]))
+    won = frozenset() if chosen is None else frozenset(chosen.layers)
+    for strength, _, role, document, why in found:
+        if document in won:
+            yield Candidate(document.source, role, True, why, strength)
+        else:
+            yield Candidate(
+                document.source, role, False, _lost(chosen, role, document, why, strength)
+            )
+
+
+#: Strength, then order in the table of formats and by name; role, document, and why it claims.
+_Found = tuple[Strength, tuple[int, str], str, Document, str]
+
+
+def _machines(answers: AnswerSet, facts: Facts, formats: Sequence[Format]) -> Iterator[_Found]:
+    for claim in answers.index.claims(facts.values):
+        documents = answers.machines[claim.owner].documents
+        for at, kind in enumerate(formats):
+            if kind.extension in documents:
+                strength = BY_IDENTITY, claim.specificity
+                document = documents[kind.extension]
+                yield strength, (at, claim.owner), "machine", document, _named(claim, facts)
+        if not any(kind.extension in documents for kind in formats):
+            for document in documents.values():
+                order = len(formats), claim.owner
+                yield (0, 0), order, "machine", document, "named, but in a format not asked for"
+    for at, kind in enumerate(formats):
+        for name, document in answers.selecting.get(kind.extension, ()):
+            strength, why = _selected(document.control, facts)
+            yield strength, (at, name), "machine", document, why
+
+
+def _groups(answers: AnswerSet, facts: Facts, formats: Sequence[Format]) -> Iterator[_Found]:
+    for at, kind in enumerate(formats):
+        claimants = answers.groups.claimants(kind.extension)
+        named = {claim.owner: claim for claim in claimants.members.claims(facts.values)}
+        for name, chain in answers.groups.chains.get(kind.extension, {}).items():
+            document = chain.document
+            strength, why = _selected(document.control, facts)
+            if name in named:
+                strength = BY_IDENTITY, named[name].specificity
+                why = f"its member {_named(named[name], facts)}"
+            elif strength == (0, 0) and document.control.members:
+                count = len(document.control.members)
+                why = f"none of its {count} members is named" + (f"; {why}" if why else "")
+            if chain.error:
+                why = f"{why}, and it is broken: {chain.error}" if why else f"broken: {chain.error}"
+            yield strength, (at, name), "group", document, why or "only through extends"
+
+
+def _defaults(answers: AnswerSet, formats: Sequence[Format]) -> Iterator[_Found]:
+    for at, kind in enumerate(formats):
+        document = answers.defaults.get(kind.extension)
+        if document is not None:
+            yield (0, -1), (at, ""), DEFAULT, document, "nothing claims the request"
+
+
+def _named(claim: Claim, facts: Facts) -> str:
+    mac = facts.mac
+    if mac is not None and claim.specificity == 1012 and mac.bare not in claim.identity.lower():
+        bare = "".join(each for each in claim.identity.lower() if each.isalnum())
+        if bare != mac.bare:
+            # The same machine, booted from another of its interfaces: worth a look.
+            return f"{claim.identity} is named, though it boots from {mac}"
+    return f"{claim.identity} is named"
+
+
+def _selected(control: Control, facts: Facts) -> tuple[Strength, str]:
+    if not control.criteria:
+        return (0, 0), ""
+    for criterion in control.criteria:
+        if not criterion.holds(facts):
+            carried = facts.labels.get(criterion.label, ())
+            said = " and ".join(carried[:3]) if carried else "nothing of it"
+            return (0, 0), f"{criterion} does not hold: the request says {said}"
+    why = " and ".join(f"{each} holds" for each in control.criteria)
+    return (BY_FACTS, len(control.criteria)), why
+
+
+def _lost(
+    chosen: Chosen | None, role: str, document: Document, why: str, strength: Strength
+) -> str:
+    if chosen is None or strength == (0, 0):
+        return why
+    if role == DEFAULT:
+        return (
+            "another default comes first" if chosen.group == DEFAULT else "the request is claimed"
+        )
+    if document.format is not chosen.format:
+        return f"{why}, but {chosen.format.extension} was chosen"
+    top = chosen.layers[-1] if chosen.layers else None
+    if role == "group" and top is not None and top.control.extends is not None:
+        return f"{why}, but {top.source} extends {top.control.extends}"
+    return f"{why}, but another claims it more closely, or comes first by name"
+
+
+def _origins(chosen: Chosen, body: Body, facts: Facts) -> Iterator[Origin]:
+    family = chosen.format.family
+    layers = [(each.source, family.values(each.data)) for each in chosen.layers]
+    plain = _unfilled(body)
+    try:
+        served = filled(chosen, body, facts).body
+    except Unfillable:
+        served = plain
+    values = family.values(served)
+    if any(value.path for value in values):
+        return _by_path(values, layers)
+    return _by_line(values, family.values(plain), layers, family)
+
+
+def _unfilled(body: Body) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    return body.unfilled().encode("utf-8", "surrogateescape")
+
+
+def _by_path(
+    values: Iterable[Value], layers: Sequence[tuple[str, list[Value]]]
+) -> Iterator[Origin]:
+    """A value is the highest layer's that has one in that place."""
+    highest = {value.path: source for source, found in layers for value in found}
+    for value in values:
+        yield Origin(value.path, value.text, highest.get(value.path, ""))
+
+
+def _by_line(
+    served: Sequence[Value],
+    lines: Sequence[Value],
+    layers: Sequence[tuple[str, list[Value]]],
+    family: Family,
+) -> Iterator[Origin]:
+    """Lines stand in the order of the layers; a line that is left out is passed over."""
+    stock = [(source, _parts(value.text)) for source, found in layers for value in found]
+    at = 0
+    for shown, line in zip(served, lines, strict=False):
+        wanted = _parts(line.text)
+        ahead = at
+        while ahead < len(stock) and stock[ahead][1] != wanted:
+            ahead += 1
+        source = ""
+        if ahead < len(stock):
+            source, at = stock[ahead][0], ahead + 1
+        yield Origin("", shown.text, source)
+
+
+def _parts(line: str) -> tuple[str, ...]:
+    try:
+        parts = Template.parse(line).parts
+    except MalformedDocument:
+        return (line,)
+    return tuple(part if isinstance(part, str) else f"\0{part.name}" for part in parts)
