@@ -15,15 +15,14 @@ from .shape import shown, words
 
 _COMMANDS = frozenset(
     words(
-        "autoboot boot certfree certstat certstore chain choose clear colour config console cpair "
-        "cpuid dhcp echo efimap exit fcels fcstat fdt form gdbstub goto help ibstat ifclose ifconf "
-        "iflinkwait ifopen ifstat imgargs imgdecrypt imgexec imgextract imgfetch imgfree imgload "
-        "imgmem imgselect imgset imgstat imgtrust imgverify inc initrd ipstat iseq isset item "
-        "iwlist iwstat kernel lldp login lotest md4sum md5sum menu module neighbour nslookup nstat "
-        "ntp param params pciscan ping pnplist poweroff present profstat prompt pxebs read reboot "
-        "route sanboot sanhook sanunhook set sha1sum sha224sum sha256sum sha384sum sha512_224sum "
-        "sha512_256sum sha512sum shell shim show sleep startpxe stoppxe sync time usbscan vcreate "
-        "vdestroy"
+        "autoboot boot certfree certstat certstore chain choose clear colour config console "
+        "cpair cpuid dhcp echo efimap exit fcels fcstat fdt form gdbstub goto help ibstat "
+        "ifclose ifconf iflinkwait ifopen ifstat imgargs imgdecrypt imgexec imgextract imgfetch "
+        "imgfree imgload imgmem imgselect imgset imgstat imgtrust imgverify inc initrd ipstat "
+        "iseq isset item iwlist iwstat kernel login lotest md4sum md5sum menu module nslookup "
+        "nstat ntp param params pciscan ping pnplist poweroff present profstat prompt pxebs "
+        "read reboot route sanboot sanhook sanunhook set sha1sum sha224sum sha256sum sha384sum "
+        "sha512sum shell shim show sleep startpxe stoppxe sync time usbscan vcreate vdestroy"
     )
 )
 _BETWEEN = frozenset(("||", "&&", ";"))

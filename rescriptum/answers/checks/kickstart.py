@@ -18,11 +18,12 @@ _COMMANDS = frozenset(
     words(
         "auth authconfig authselect autopart autostep bootc bootloader btrfs cdrom clearpart "
         "cmdline device deviceprobe dmraid driverdisk eula fcoe firewall firstboot graphical "
-        "group halt harddrive hmc ignoredisk install iscsi iscsiname keyboard lang liveimg logging "
-        "logvol mediacheck method module mount multipath network nfs nvdimm ostreecontainer ostreesetup "
-        "part partition poweroff raid rdp realm reboot repo reqpart rescue rhsm rootpw selinux "
-        "services shutdown skipx snapshot sshkey sshpw stratisfs stratispool syspurpose text "
-        "timesource timezone updates url user vnc volgroup xconfig zerombr zfcp zipl"
+        "group halt harddrive hmc ignoredisk install iscsi iscsiname keyboard lang liveimg "
+        "logging logvol mediacheck method module mount multipath network nfs nvdimm "
+        "ostreecontainer ostreesetup part partition poweroff raid rdp realm reboot repo reqpart "
+        "rescue rhsm rootpw selinux services shutdown skipx snapshot sshkey sshpw stratisfs "
+        "stratispool syspurpose text timesource timezone updates url user vnc volgroup xconfig "
+        "zerombr zfcp zipl"
     )
 )
 #: Commands that newer releases refuse, and the RHEL that was the last to take them.

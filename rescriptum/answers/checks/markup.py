@@ -106,7 +106,7 @@ def _component(component: etree._Element) -> Iterator[Finding]:
     at = _path(component)
     missing = [each for each in _ATTRIBUTES if not component.get(each)]
     if missing:
-        yield warning(f"{', '.join(missing)} is missing: Windows passes the component over", at)
+        yield warning(f"{', '.join(missing)} missing: Windows passes the component over", at)
     architecture = component.get("processorArchitecture")
     if architecture and architecture not in _ARCHITECTURES:
         meant = "amd64" if "64" in architecture else "x86"

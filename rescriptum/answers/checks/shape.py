@@ -186,7 +186,7 @@ def table(
                 continue
             key = spelled(name)
             if key in seen:
-                yield problem(f"it is there twice, as {key} too", where)
+                yield problem("it is there in both spellings", where)
             seen.add(key)
             if key in known:
                 yield from known[key](item, where)
