@@ -206,7 +206,7 @@ class ErrorTests(SynchronousTestCase):
             (RescriptumError(""), 500),
         ):
             self.assertEqual(status_of(error), status, type(error))
-        self.assertLessEqual(set(STATUSES.values()), {400, 403, 404, 500, 503})
+        self.assertLessEqual(set(STATUSES.values()), {400, 403, 404, 409, 412, 500, 503})
 
     def test_the_client_gets_a_bare_sentence(self) -> None:
         """The reason is for the access log alone; now or later is the same."""

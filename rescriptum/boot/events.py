@@ -294,6 +294,44 @@ class MachineInstalled(Event):
     disarmed: str
 
 
+@frozen(kw_only=True)
+class AdminChanged(Event):
+    """
+    A document of the answer set that somebody wrote or removed over the admin listener.
+
+    :ivar document: which one: its place and its format's file.
+    :ivar outcome: ``stored`` or ``deleted``.
+    :ivar size: bytes of what is there now.
+    """
+
+    name = "admin.changed"
+    link = "admin"
+    sentence = "admin: {outcome} {document} bytes={size}"
+
+    document: str
+    outcome: str
+    size: int
+
+
+@frozen(kw_only=True)
+class AdminRefused(Event):
+    """
+    A change that was not made, or somebody who was not let in.
+
+    :ivar path: without its query.
+    """
+
+    name = "admin.refused"
+    link = "admin"
+    sentence = "admin: {method} {path} {status} {reason}"
+    problem = True
+
+    method: str
+    path: str
+    status: int
+    reason: str
+
+
 def _names(kind: type[Event]) -> tuple[str, ...]:
     return tuple(each.name for each in fields(kind))
 

@@ -30,6 +30,8 @@ STATUSES: Mapping[str, int] = {
     "malformed-image": 500,
     "refused": 403,
     "not-found": 404,
+    "conflict": 409,
+    "stale": 412,
     "unavailable": 503,
 }
 
