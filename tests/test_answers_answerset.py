@@ -61,8 +61,8 @@ class ProblemsTests(SynchronousTestCase):
                 "groups/a/x.toml: extends none, which is no group",
                 "groups/b/x.toml: extends BASE, which is no group; base is",
                 "groups/c/x.toml: extends text, which has no toml document, only ks",
-                f"{MAC}/x.toml: extends nobody, which is no group",
                 "default/x.ks: extends base, which has no ks document, only toml",
+                f"{MAC}/x.toml: extends nobody, which is no group",
             ],
         )
 

@@ -33,8 +33,8 @@ class CandidatesTests(SynchronousTestCase):
         self.assertEqual(
             [(each.source, each.role, each.won) for each in found],
             [
-                ("groups/dell/x.toml", "group", True),
                 (f"{MAC}/x.toml", "machine", True),
+                ("groups/dell/x.toml", "group", True),
                 ("groups/any/x.toml", "group", False),
                 ("groups/base/x.toml", "group", True),
                 ("groups/hp/x.toml", "group", False),
