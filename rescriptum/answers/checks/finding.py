@@ -20,6 +20,7 @@ class Severity(Enum):
 
     PROBLEM = "problem"
     WARNING = "warning"
+    NOTE = "note"
 
 
 @frozen

@@ -1,0 +1,95 @@
+"""What can be said of an answer set without asking it anything, and of what nothing reached."""
+
+from collections.abc import Iterable, Iterator, Set
+
+from ..answerset import AnswerSet, is_disarmed
+from ..documents import Document
+from ..facts import normalise
+from ..groups import Chain
+from ..selection import INSIDE
+from .finding import Severity
+from .result import Result
+
+
+def loaded(answers: AnswerSet) -> Iterator[Result]:
+    """What was wrong when it was read."""
+    for each in answers.problems:
+        yield Result(Severity.PROBLEM, each.source, each.text)
+
+
+def identities(answers: AnswerSet) -> Iterator[Result]:
+    """Names so short that they claim less than people expect."""
+    for name in sorted(answers.machines):
+        if _short(name) and not is_disarmed(name):
+            yield Result(Severity.WARNING, name, _shortness(name), machine=name)
+    for chain in _chains(answers):
+        for member in chain.document.control.members:
+            source = chain.document.source
+            if not normalise(member):
+                said = f"its member {member!r} has no ASCII letter or digit: it claims nothing"
+                yield Result(Severity.WARNING, source, said)
+            elif _short(member):
+                said = f"its member {member} is {_shortness(member)}"
+                yield Result(Severity.WARNING, source, said, machine=member)
+
+
+def groups(answers: AnswerSet, reached: Set[Document]) -> Iterator[Result]:
+    """
+    How groups are reached.
+
+    :param reached: documents that were layers of an answer to some request.
+    """
+    extended = {
+        (document.format.extension, document.control.extends) for document in _documents(answers)
+    }
+    for chain in _chains(answers):
+        document, name = chain.document, chain.name
+        extension, control = document.format.extension, document.control
+        if chain.error:
+            continue
+        said, severity = "", Severity.NOTE
+        if control.criteria and document not in reached:
+            criteria = " and ".join(map(str, control.criteria))
+            said = f"claims by {criteria}: not checked without examples in it, or --facts"
+        elif not control.members and not control.criteria:
+            said = "reachable only through extends"
+            if (extension, name) not in extended:
+                said = "nothing reaches it: no members, no match, and nothing extends it"
+                severity = Severity.WARNING
+        if said:
+            yield Result(severity, document.source, said, format=extension, group=name)
+        if extension == "ipxe" and (control.members or control.criteria):
+            yield Result(Severity.NOTE, document.source, _arming(chain), "", 0, "ipxe", "", name)
+
+
+def _arming(chain: Chain) -> str:
+    control = chain.document.control
+    count = len(control.members)
+    whom = [f"{count} machine{'s' * (count != 1)}"] if count else []
+    if control.criteria:
+        whom.append(f"whatever has {' and '.join(map(str, control.criteria))}")
+    return (
+        f"arms {' and '.join(whom)}, and /installed never disarms a group: they install again "
+        "each time they boot from the network"
+    )
+
+
+def _short(name: str) -> bool:
+    return 0 < len(normalise(name)) < INSIDE
+
+
+def _shortness(name: str) -> str:
+    return (
+        f"shorter than {INSIDE} letters and digits: it claims only requests of which a whole value "
+        f"is {normalise(name)}"
+    )
+
+
+def _chains(answers: AnswerSet) -> Iterable[Chain]:
+    for _, named in sorted(answers.groups.chains.items()):
+        yield from named.values()
+
+
+def _documents(answers: AnswerSet) -> Iterator[Document]:
+    for folder in answers.listing.folders.values():
+        yield from folder.documents.values()

@@ -1,0 +1,251 @@
+"""One request after the other: what an installer would receive, and what is wrong with it."""
+
+from collections.abc import Iterator
+
+from attrs import define, evolve, field
+
+from ...errors import MalformedDocument, NotFound, RescriptumError, Unfillable
+from ...values import Problem
+from ..answerset import AnswerSet
+from ..composer import Body, Composer
+from ..documents import DEFAULT, Document
+from ..facts import RESERVED, Facts, normalise
+from ..resolution import BY_IDENTITY, Chosen, choose, filled, group_of
+from ..template import Placeholder
+from .finding import Checked, Severity, hint
+from .result import Rendered, Result, Tried
+from .table import CHECKS
+from .trials import Trial
+
+#: What requests are known to carry, for the names of facts that are misspelt.
+_FACTS = (
+    *("mac", "uuid", "serial", "asset", "manufacturer", "product", "platform", "arch", "sku"),
+    *("hostname", "fqdn", "peer", "machine", "group", "path", "file", "segment"),
+)
+#: Checks that are remembered: machines of one group often get the same.
+_REMEMBERED = 4096
+
+
+@define
+class Walk:
+    """
+    Tries requests, and remembers what they reached.
+
+    :ivar reached: the documents that were layers of an answer.
+    :ivar given: labels of given requests, and whether anything answered them.
+    """
+
+    _answers: AnswerSet
+    _composer: Composer = field(factory=Composer)
+    reached: set[Document] = field(factory=set)
+    given: dict[str, bool] = field(factory=dict)
+    _seen: set[tuple[object, ...]] = field(factory=set)
+    _filled: set[tuple[object, ...]] = field(factory=set)
+    _checked: dict[tuple[str, bytes], Checked] = field(factory=dict)
+    _known: dict[str, Problem] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._known = {str(each): each for each in self._answers.problems}
+
+    def try_(self, trial: Trial) -> Tried:
+        """:returns: everything about it; nothing is raised."""
+        if trial.role == "given":
+            self.given.setdefault(trial.who, False)
+        try:
+            chosen = choose(self._answers, trial.facts)
+        except NotFound as e:
+            return self._unanswered(trial, str(e))
+        except RescriptumError as e:
+            return self._refused(trial, str(e))
+        if trial.role == "given":
+            self.given[trial.who] = True
+        if trial.wanted is not None and trial.wanted not in chosen.layers:
+            return Tried(tuple(_elsewhere(trial, trial.wanted, chosen)))
+        self.reached.update(chosen.layers)
+        asked = trial.who if trial.role == "given" else chosen.machine or normalise(trial.who)
+        key = (chosen.layers, chosen.format.extension, asked)
+        if key in self._seen or chosen.made_up is not None:
+            return Tried()
+        self._seen.add(key)
+        try:
+            return self._rendered(trial, chosen, self._composer.body(chosen.layers))
+        except MalformedDocument as e:
+            return self._refused(trial, str(e))
+
+    def _unanswered(self, trial: Trial, reason: str) -> Tried:
+        wanted = trial.wanted
+        if wanted is None:
+            return Tried()
+        said = f"asked for {trial.who}, nothing is served: {reason}"
+        if trial.role == "example":
+            said = f"{trial.who} does not reach it: {_unheld(wanted, trial.facts) or reason}"
+        return Tried((_result(trial, Severity.PROBLEM, wanted.source, said),))
+
+    def _refused(self, trial: Trial, reason: str) -> Tried:
+        """A broken document, whose problem may be known: then it is the same one."""
+        known = self._known.get(reason)
+        if known is not None:
+            return Tried((Result(Severity.PROBLEM, known.source, known.text, machine=trial.who),))
+        source, colon, text = reason.partition(": ")
+        if not colon:
+            source, text = trial.who, reason
+        return Tried((_result(trial, Severity.PROBLEM, source, text),))
+
+    def _rendered(self, trial: Trial, chosen: Chosen, body: Body) -> Tried:
+        top = chosen.layers[-1]
+        facts = trial.facts
+        missing = _missing(chosen, body, facts)
+        if missing:
+            for spare in trial.spare:
+                fuller = _with(facts, spare)
+                if not _missing(chosen, body, fuller) and self._same(chosen, fuller):
+                    facts, missing = fuller, ()
+                    break
+        if missing:
+            if (top, self._who(trial, chosen)) in self._filled:
+                return Tried()
+            return Tried(tuple(_needs(trial, chosen, missing)))
+        try:
+            answer = filled(chosen, body, facts)
+        except Unfillable as e:
+            return self._refused(trial, str(e))
+        if trial.role == "given":
+            self._filled.update([(top, self._who(trial, chosen)), (top, "")])
+        extension = chosen.format.extension
+        checked = self._check(extension, answer.body)
+        rendered = Rendered(
+            answer.body,
+            extension,
+            top.source,
+            chosen.machine or trial.who,
+            chosen.group,
+            checked.kind,
+            len(chosen.layers),
+        )
+        return Tried(tuple(_findings(trial, chosen, checked)), rendered)
+
+    def _who(self, trial: Trial, chosen: Chosen) -> str:
+        """:returns: a machine, or a member of a group; empty for nobody in particular."""
+        if chosen.machine:
+            return normalise(chosen.machine)
+        group = group_of(self._answers, trial.facts, chosen.format)
+        named = group is not None and group.strength[0] == BY_IDENTITY
+        return normalise(group.by) if named and group is not None else ""
+
+    def _same(self, chosen: Chosen, facts: Facts) -> bool:
+        """:returns: whether more facts still get the same answer."""
+        try:
+            return choose(self._answers, facts).layers == chosen.layers
+        except RescriptumError:
+            return False
+
+    def _check(self, extension: str, body: bytes) -> Checked:
+        check = CHECKS.get(extension)
+        if check is None:
+            return Checked("")
+        key = extension, body
+        checked = self._checked.get(key)
+        if checked is None:
+            checked = check(body)
+            if len(self._checked) < _REMEMBERED:
+                self._checked[key] = checked
+        return checked
+
+
+def _result(
+    trial: Trial, severity: Severity, source: str, text: str, chosen: Chosen | None = None
+) -> Result:
+    extension = trial.wanted.format.extension if trial.wanted is not None else ""
+    return Result(
+        severity,
+        source,
+        text,
+        format=extension if chosen is None else chosen.format.extension,
+        machine=trial.who if chosen is None else chosen.machine or trial.who,
+        group="" if chosen is None else chosen.group,
+    )
+
+
+def _elsewhere(trial: Trial, wanted: Document, chosen: Chosen) -> Iterator[Result]:
+    """The answer is another document."""
+    top = chosen.layers[-1] if chosen.layers else wanted
+    severity = Severity.PROBLEM
+    said = f"never served: asked for {trial.who}, the answer is {top.source}"
+    if trial.role == "member":
+        severity = Severity.WARNING
+        said = f"its member {trial.who} gets {top.source}"
+        if chosen.machine and top.control.extends is not None:
+            severity = Severity.NOTE
+            said = f"its member {trial.who} has a document that extends {top.control.extends}"
+        elif chosen.group not in ("", DEFAULT):
+            said = f"its member {trial.who} is claimed by group {chosen.group} first"
+    elif trial.role == "example":
+        unheld = _unheld(wanted, trial.facts)
+        said = f"{trial.who} does not reach it: {unheld or f'the answer is {top.source}'}"
+    elif trial.role == DEFAULT and chosen.group != DEFAULT:
+        severity = Severity.NOTE
+        said = f"not checked: {top.source} claims the request that was made for it"
+    yield _result(trial, severity, wanted.source, said)
+
+
+def _unheld(document: Document, facts: Facts) -> str:
+    """:returns: the criterion that an example does not fulfil."""
+    for criterion in document.control.criteria:
+        if not criterion.holds(facts):
+            return f"{criterion} does not hold"
+    return ""
+
+
+def _missing(chosen: Chosen, body: Body, facts: Facts) -> tuple[str, ...]:
+    """:returns: the facts that the answer needs and the request does not carry."""
+    if isinstance(body, bytes):
+        return ()
+    group = chosen.group if chosen.group != DEFAULT else None
+    bound = facts.bound(chosen.machine or None, group or None)
+    return tuple(
+        dict.fromkeys(
+            part.name.lower()
+            for part in body.parts
+            if isinstance(part, Placeholder)
+            and bound.first(part.name) is None
+            and not any(each.name == "default" for each in part.filters)
+        )
+    )
+
+
+def _with(facts: Facts, spare: tuple[tuple[str, str], ...]) -> Facts:
+    carried = {name.lower() for name in facts.names}
+    more = tuple(pair for pair in spare if pair[0].lower() not in carried | RESERVED)
+    return evolve(facts, query=(*facts.query, *more))
+
+
+def _needs(trial: Trial, chosen: Chosen, missing: tuple[str, ...]) -> Iterator[Result]:
+    """What only the server sets and did not is wrong; what a request may carry is not known."""
+    source = chosen.layers[-1].source
+    for name in missing:
+        if name in ("machine", "group"):
+            said = {
+                "machine": "needs {{ machine }}: only a machine's own document has one",
+                "group": "needs {{ group }}: no group applies here",
+            }[name]
+            yield _result(trial, Severity.PROBLEM, source, said, chosen)
+    names = [each for each in missing if each not in ("machine", "group")]
+    if names:
+        meant = "".join(
+            hint(each, _FACTS) for each in names if each not in _FACTS and "." not in each
+        )
+        # Who is a stranger to the set may never ask for what its default has.
+        if trial.role == "given" and chosen.group != DEFAULT:
+            said = f"needs {', '.join(names)}, which the request does not carry{meant}"
+            yield _result(trial, Severity.PROBLEM, source, said, chosen)
+        else:
+            said = f"needs {', '.join(names)} from the request: not checked without --facts{meant}"
+            yield _result(trial, Severity.NOTE, source, said, chosen)
+
+
+def _findings(trial: Trial, chosen: Chosen, checked: Checked) -> Iterator[Result]:
+    for each in checked.findings:
+        if each.repeats and len(chosen.layers) > 1:
+            continue
+        about = _result(trial, each.severity, chosen.layers[-1].source, each.text, chosen)
+        yield evolve(about, path=each.path, line=each.line)
