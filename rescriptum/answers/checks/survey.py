@@ -1,6 +1,6 @@
 """What can be said of an answer set without asking it anything, and of what nothing reached."""
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from ..answerset import AnswerSet, is_disarmed
 from ..documents import Document
@@ -60,6 +60,13 @@ def groups(answers: AnswerSet, reached: Set[Document]) -> Iterator[Result]:
             yield Result(severity, document.source, said, format=extension, group=name)
         if extension == "ipxe" and (control.members or control.criteria):
             yield Result(Severity.NOTE, document.source, _arming(chain), "", 0, "ipxe", "", name)
+
+
+def given(answered: Mapping[str, bool]) -> Iterator[Result]:
+    """:param answered: whether anything answered the requests that were given, by their labels."""
+    for label, one in answered.items():
+        if not one:
+            yield Result(Severity.WARNING, label, "nothing answers this request")
 
 
 def _arming(chain: Chain) -> str:

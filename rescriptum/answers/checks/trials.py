@@ -53,7 +53,8 @@ class Trial:
 
     :ivar wanted: the document that it is for: a layer of the answer, or something is wrong. None
         for a request that is given.
-    :ivar role: of that document: ``machine``, ``member``, ``example``, ``default`` or ``given``.
+    :ivar role: of that document: ``machine``, ``member``, ``example`` or ``default``; of a request
+        that is given ``given``, or ``guess`` where its path is not known.
     :ivar who: the identity that is asked with, or where the request is from.
     :ivar spare: facts that may stand in for those that an identity alone does not carry.
     """
@@ -73,7 +74,7 @@ def trials(answers: AnswerSet, given: Iterable[Given] = ()) -> Iterator[Trial]:
             continue
         for alias in aliases():
             facts = evolve(each.facts, segments=(alias, *each.facts.segments))
-            yield Trial(facts, "given", each.label)
+            yield Trial(facts, "guess", each.label)
     for extension, named in sorted(answers.groups.chains.items()):
         for chain in named.values():
             yield from _group(extension, chain)

@@ -49,7 +49,7 @@ class Walk:
 
     def try_(self, trial: Trial) -> Tried:
         """:returns: everything about it; nothing is raised."""
-        if trial.role == "given":
+        if trial.wanted is None:
             self.given.setdefault(trial.who, False)
         try:
             chosen = choose(self._answers, trial.facts)
@@ -57,12 +57,12 @@ class Walk:
             return self._unanswered(trial, str(e))
         except RescriptumError as e:
             return self._refused(trial, str(e))
-        if trial.role == "given":
+        if trial.wanted is None:
             self.given[trial.who] = True
-        if trial.wanted is not None and trial.wanted not in chosen.layers:
+        elif trial.wanted not in chosen.layers:
             return Tried(tuple(_elsewhere(trial, trial.wanted, chosen)))
         self.reached.update(chosen.layers)
-        asked = trial.who if trial.role == "given" else chosen.machine or normalise(trial.who)
+        asked = trial.who if trial.wanted is None else chosen.machine or normalise(trial.who)
         key = (chosen.layers, chosen.format.extension, asked)
         if key in self._seen or chosen.made_up is not None:
             return Tried()
@@ -78,14 +78,15 @@ class Walk:
             return Tried()
         said = f"asked for {trial.who}, nothing is served: {reason}"
         if trial.role == "example":
-            said = f"{trial.who} does not reach it: {_unheld(wanted, trial.facts) or reason}"
+            said = f"does not reach it: {_unheld(wanted, trial.facts) or reason}"
         return Tried((_result(trial, Severity.PROBLEM, wanted.source, said),))
 
     def _refused(self, trial: Trial, reason: str) -> Tried:
         """A broken document, whose problem may be known: then it is the same one."""
         known = self._known.get(reason)
         if known is not None:
-            return Tried((Result(Severity.PROBLEM, known.source, known.text, machine=trial.who),))
+            who = "" if trial.role == DEFAULT else trial.who
+            return Tried((Result(Severity.PROBLEM, known.source, known.text, machine=who),))
         source, colon, text = reason.partition(": ")
         if not colon:
             source, text = trial.who, reason
@@ -104,12 +105,14 @@ class Walk:
         if missing:
             if (top, self._who(trial, chosen)) in self._filled:
                 return Tried()
+            if trial.role == "guess" and chosen.group == DEFAULT:
+                return Tried()  # who is a stranger may never ask for what there is by default
             return Tried(tuple(_needs(trial, chosen, missing)))
         try:
             answer = filled(chosen, body, facts)
         except Unfillable as e:
             return self._refused(trial, str(e))
-        if trial.role == "given":
+        if trial.wanted is None:
             self._filled.update([(top, self._who(trial, chosen)), (top, "")])
         extension = chosen.format.extension
         checked = self._check(extension, answer.body)
@@ -156,12 +159,13 @@ def _result(
     trial: Trial, severity: Severity, source: str, text: str, chosen: Chosen | None = None
 ) -> Result:
     extension = trial.wanted.format.extension if trial.wanted is not None else ""
+    who = "" if trial.role == DEFAULT else trial.who
     return Result(
         severity,
         source,
         text,
         format=extension if chosen is None else chosen.format.extension,
-        machine=trial.who if chosen is None else chosen.machine or trial.who,
+        machine=who if chosen is None else chosen.machine or who,
         group="" if chosen is None else chosen.group,
     )
 
@@ -181,7 +185,7 @@ def _elsewhere(trial: Trial, wanted: Document, chosen: Chosen) -> Iterator[Resul
             said = f"its member {trial.who} is claimed by group {chosen.group} first"
     elif trial.role == "example":
         unheld = _unheld(wanted, trial.facts)
-        said = f"{trial.who} does not reach it: {unheld or f'the answer is {top.source}'}"
+        said = f"does not reach it: {unheld or f'the answer is {top.source}'}"
     elif trial.role == DEFAULT and chosen.group != DEFAULT:
         severity = Severity.NOTE
         said = f"not checked: {top.source} claims the request that was made for it"
@@ -234,8 +238,7 @@ def _needs(trial: Trial, chosen: Chosen, missing: tuple[str, ...]) -> Iterator[R
         meant = "".join(
             hint(each, _FACTS) for each in names if each not in _FACTS and "." not in each
         )
-        # Who is a stranger to the set may never ask for what its default has.
-        if trial.role == "given" and chosen.group != DEFAULT:
+        if trial.wanted is None:
             said = f"needs {', '.join(names)}, which the request does not carry{meant}"
             yield _result(trial, Severity.PROBLEM, source, said, chosen)
         else:
