@@ -235,6 +235,16 @@ class StoreTests(Case):
         self.other.delete(machine("m3", "ks"))
         self.assertEqual(held(self.store), {})
 
+    def test_what_two_programs_do_at_once(self) -> None:
+        """One deletes what the other writes again, and that one something else."""
+        self.put({machine("m1", "ks"): b"1", machine("m2", "ks"): b"2"})
+        self.store.listing()
+        self.store.delete(machine("m1", "ks"))
+        self.other.put(machine("m1", "ks"), b"3")
+        self.other.delete(machine("m2", "ks"))
+        wanted = {machine("m1", "ks"): b"3"}
+        self.assertEqual((held(self.store), held(self.other)), (wanted, wanted))
+
     @given(st.data())
     def test_any_series_of_changes(self, data: st.DataObject) -> None:
         """Two programs that write and read in any order see what a mapping would hold."""

@@ -78,6 +78,26 @@ class SQLiteStoreTests(SynchronousTestCase):
         self.assertEqual(held.pop("m7/rhel.ks"), b"second")
         self.assertEqual((len(held), set(held.values())), (99, {b"first"}))
 
+    def test_own_deletions_read_nothing(self) -> None:
+        """A server that disarms its machines knows which are gone: it does not look who is left."""
+        for name in ("m1", "m2", "m3"):
+            self.store.put(machine(name), b"1")
+        self.store.listing()
+        self.raw("DROP TRIGGER documents_are_replaced", "UPDATE documents SET name = 'x' || name")
+        self.raw("UPDATE documents SET name = 'm1' WHERE name = 'xm1'")
+        self.raw("UPDATE documents SET name = 'm2' WHERE name = 'xm2'")
+        self.store.delete(machine("m1"))
+        self.assertEqual(set(self.held()), {"m2/rhel.ks", "m3/rhel.ks"})
+        self.store.move(machine("m2"), machine("m4"))
+        self.assertEqual(set(self.held()), {"m3/rhel.ks", "m4/rhel.ks"})
+
+    def test_what_else_is_written_changes_nothing(self) -> None:
+        """Another program's table, and a deletion that finds nothing: the very same listing."""
+        self.store.put(machine("m1"), b"1")
+        listing = self.store.listing()
+        self.raw("CREATE TABLE notes (text)", "DELETE FROM documents WHERE name = 'm2'")
+        self.assertIs(self.store.listing(), listing)
+
     def test_other_programs_replace(self) -> None:
         """An update would keep the row's number: the database refuses it, with a reason."""
         self.store.put(machine("m1"), b"1")
@@ -188,6 +208,13 @@ class SQLiteStoreTests(SynchronousTestCase):
         self.assertIn("no such database", self.store.listing().problems[0].text)
         self.opened().put(machine("m2"), b"2")
         self.assertEqual(self.held(), {"m2/rhel.ks": b"2"})
+        third = SQLiteStore(self.path.with_name("third.db"))
+        third.put(machine("m3"), b"3")
+        third.close()
+        for each in self.path.parent.glob("answers.db-*"):
+            each.unlink()
+        self.path.with_name("third.db").replace(self.path)
+        self.assertEqual(self.held(), {"m3/rhel.ks": b"3"})
 
     def test_a_backup_that_is_restored(self) -> None:
         """Into the database that is open: rows come back with the numbers that they had."""
