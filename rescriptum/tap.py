@@ -79,7 +79,8 @@ def makeService(options: Options) -> IService:
     """:returns: the role's service; nothing is opened or bound before it starts."""
     from twisted.internet import reactor
 
-    from .roles.serve import Reactor, make_server
+    from .roles.answering import Reactor
+    from .roles.serve import make_server
 
     chosen = options if options.subCommand is None else options.subOptions
     try:

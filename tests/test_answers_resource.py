@@ -12,7 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.resource import LARGE, Answers
 from rescriptum.answers.store import AnswerStore
-from rescriptum.values import MAC
+from rescriptum.answers.stores.capture import Captures
+from rescriptum.answers.stores.directory import AnswerDirectory
+from rescriptum.values import MAC, Secret
 from rescriptum.web.reply import FileReply, Finished, Outcome, Reply
 from rescriptum.web.request import Request
 from rescriptum.web.routing import answer
@@ -34,12 +36,15 @@ class Here:
         return work()
 
 
-class AnswersTests(SynchronousTestCase):
+class Asking(SynchronousTestCase):
+    """The listener's routes, without a listener."""
+
     def setUp(self) -> None:
         self.path = Path(self.mktemp())
         self.workers, self.clock = Here(), Clock()
-        store = AnswerStore(self.path, self.workers, self.clock)
-        self.answers = Answers(store, self.workers)
+        directory = AnswerDirectory(self.path, self.clock.seconds)
+        self.store = AnswerStore(directory, self.workers, self.clock)
+        self.answers = Answers(self.store, self.workers)
 
     def write(self, name: str, data: bytes) -> None:
         path = self.path / name
@@ -69,6 +74,8 @@ class AnswersTests(SynchronousTestCase):
         [event] = events
         return event
 
+
+class AnswersTests(Asking):
     def test_an_answer(self) -> None:
         """By GET and by POST, on any path, labelled by its format."""
         self.write("52-54-00-00-00-01/boot.ipxe", b"#!ipxe\nexit\n")
@@ -140,7 +147,7 @@ class AnswersTests(SynchronousTestCase):
         self.write("machine-1/a.ks", b"{{ rack }}")
         self.write("default/a.ks", b"default")
         for path, reason in (
-            ("/pve/machine-1", "machine-1/a.toml: not TOML"),
+            ("/pve/machine-1", "machine-1/a.toml: line 1: not TOML"),
             ("/ks/machine-1", "machine-1/a.ks: template needs {{ rack }}, but"),
         ):
             reply = self.ask(path)
@@ -185,6 +192,26 @@ class AnswersTests(SynchronousTestCase):
             reply = self.ask("/ks", "POST", b"machine-1".ljust(size))
             self.assertEqual((reply.status, self.workers.asked), (200, asked))
 
+    def test_layers_are_composed_elsewhere_and_once(self) -> None:
+        """The first machine that asks waits for a thread; the next request does not."""
+        self.write("groups/g/x.ks", b"# answer: member machine-1\ngroup\n")
+        self.write("machine-1/x.ks", b"on {{ mac }}\n")
+        self.ask("/ks/nobody")
+        for mac, asked in (("52:54:00:00:00:01", 2), ("52:54:00:00:00:02", 2)):
+            reply = self.ask(f"/ks/machine-1?mac={mac}")
+            self.assertEqual(reply.body, f"group\non {mac}\n".encode())
+            self.assertEqual(self.workers.asked, asked)
+        event = self.log_of(reply)
+        self.assertEqual((event["machine"], event["group"]), ("machine-1", "g"))
+
+    def test_the_part_of_a_seed_that_is_made_up(self) -> None:
+        """At once: nothing is composed for it."""
+        self.write("machine-1/x.yaml", b"#cloud-config\n")
+        self.ask("/nobody")
+        reply = self.ask("/ubuntu/machine-1/meta-data")
+        self.assertEqual(reply.body, b'instance-id: "machine-1"\n')
+        self.assertEqual(self.workers.asked, 1)
+
     def test_a_client_that_never_asked(self) -> None:
         """One that hangs up is not logged; one whose time ran out is."""
 
@@ -199,3 +226,158 @@ class AnswersTests(SynchronousTestCase):
         [event] = events(Outcome.TIMED_OUT)
         self.assertEqual(formatEvent(event), "- - body=0 0 connection timed out")
         self.assertEqual(event["peer"], PEER)
+
+
+class TokenTests(AnswersTests):
+    """``RESCRIPTUM_ANSWER_TOKEN``: nobody gets anything without it."""
+
+    TOKEN = (("authorization", "Bearer pve:0123456789abcdef"),)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.answers = Answers(self.store, self.workers, token=Secret("pve:0123456789abcdef"))
+
+    def ask(
+        self,
+        target: str,
+        method: str = "GET",
+        body: bytes = b"",
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> Reply:
+        """Everything that is answered without a token is answered with it."""
+        return super().ask(target, method, body, (*headers, *self.TOKEN))
+
+    def test_without_it(self) -> None:
+        """None, another, another scheme: 401, and the reason is no secret of anybody's."""
+        self.write("default/x.ks", b"1")
+        for headers in ((), (("authorization", "Bearer x"),), (("authorization", "Basic eA=="),)):
+            reply = super().ask("/ks", headers=headers)
+            self.assertEqual((reply.status, reply.body), (401, b"401 Unauthorized\n"))
+            self.assertIn(("WWW-Authenticate", "Bearer"), reply.headers)
+            self.assertNotIn("0123456789abcdef", formatEvent(self.log_of(reply)))
+
+
+class InstalledTests(Asking):
+    """``POST /installed``: what makes a machine install itself is taken out of use."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.answers = Answers(self.store, self.workers, installed=Secret("token-of-the-installer"))
+        self.write("52-54-00-00-00-01/boot.ipxe", b"#!ipxe\ninstall\n")
+        self.write("52-54-00-00-00-01/x.ks", b"k")
+        self.write("groups/g/boot.ipxe", b"# answer: member 52-54-00-00-00-01\n#!ipxe\ngroup\n")
+        self.write("default/boot.ipxe", b"#!ipxe\nlocal\n")
+
+    BEARER = (("authorization", "bearer token-of-the-installer"),)
+
+    def boots(self) -> bytes:
+        return self.ask("/ipxe/boot?mac=52:54:00:00:00:01").body
+
+    def test_both_credentials(self) -> None:
+        """S46: in the header, or in the body as Proxmox's webhook has it; and again."""
+        body = {
+            "token": "token-of-the-installer",
+            "fqdn": "a.example.com",
+            "network_interfaces": [{"name": "eno1", "mac": "52:54:00:00:00:01"}],
+        }
+        (self.path / "groups/g/boot.ipxe").unlink()
+        for data, query, headers in (
+            (json.dumps(body).encode(), "", JSON),
+            (b"", "?mac=52:54:00:00:00:01", self.BEARER),
+        ):
+            self.write("52-54-00-00-00-01/boot.ipxe", b"#!ipxe\ninstall\n")
+            self.clock.advance(2)
+            self.assertEqual(self.boots(), b"#!ipxe\ninstall\n")
+            for _ in range(2):
+                reply = self.ask(f"/installed{query}", "POST", data, headers)
+                self.assertEqual(reply.status, 200)
+                self.assertEqual(self.boots(), b"#!ipxe\nlocal\n")
+        self.assertEqual(self.ask("/ks/52-54-00-00-00-01").body, b"k")
+
+    def test_a_group_is_never_touched(self) -> None:
+        """What arms the machine then is the group; ``check`` says so."""
+        self.ask("/installed?mac=52:54:00:00:00:01", "POST", b"", self.BEARER)
+        self.assertIn(b"group", self.boots())
+        self.assertTrue((self.path / "groups/g/boot.ipxe").exists())
+        self.assertEqual(
+            (self.path / "installed-52-54-00-00-00-01/boot.ipxe").read_bytes(),
+            b"#!ipxe\ninstall\n",
+        )
+
+    def test_a_wrong_token_moves_nothing(self) -> None:
+        """Nor does a token in the query, nor one that is no text."""
+        for body, headers in (
+            (b"", ()),
+            (b"", (("authorization", "Bearer x"),)),
+            (b'{"token": "x"}', JSON),
+            (b'{"token": ["token-of-the-installer"]}', JSON),
+            (b'{"a": {"token": "token-of-the-installer"}}', JSON),
+        ):
+            reply = self.ask("/installed?mac=52:54:00:00:00:01", "POST", body, headers)
+            self.assertEqual(reply.status, 401, body)
+            self.assertIn("still armed", self.log_of(reply)["reason"])
+        self.ask("/installed?token=token-of-the-installer&mac=525400000001", "POST")
+        self.assertTrue((self.path / "52-54-00-00-00-01/boot.ipxe").exists())
+
+    def test_the_token_names_no_machine(self) -> None:
+        self.write("token-of-the-installer/boot.ipxe", b"x")
+        self.write("installed/boot.ipxe", b"x")
+        body = b'{"token": "token-of-the-installer"}'
+        self.assertEqual(self.ask("/installed", "POST", body, JSON).status, 200)
+        self.assertTrue((self.path / "token-of-the-installer/boot.ipxe").exists())
+        self.assertTrue((self.path / "installed/boot.ipxe").exists())
+
+    def test_what_is_recorded(self) -> None:
+        reply = self.ask("/installed?mac=52:54:00:00:00:01", "POST", b"", self.BEARER)
+        event = self.log_of(reply)
+        self.assertEqual(event["event"], "machine.installed")
+        self.assertEqual(event["mac"], MAC("525400000001"))
+        self.assertIn("52-54-00-00-00-01", event["disarmed"])
+        again = self.log_of(self.ask("/installed?mac=525400000001", "POST", b"", self.BEARER))
+        self.assertEqual(again["disarmed"], "nothing was armed")
+
+    def test_without_a_token_in_the_settings_it_is_a_path_like_any_other(self) -> None:
+        self.answers = Answers(self.store, self.workers)
+        self.write("default/x.cfg", b"d")
+        self.clock.advance(2)
+        self.assertEqual(self.ask("/installed", "POST", b"", self.BEARER).body, b"d")
+
+    def test_asking_for_the_path_is_no_report(self) -> None:
+        """GET is an answer request, whatever it presents."""
+        self.ask("/installed?mac=52:54:00:00:00:01", "GET", b"", self.BEARER)
+        self.assertTrue((self.path / "52-54-00-00-00-01/boot.ipxe").exists())
+
+    def test_an_answer_token_is_another(self) -> None:
+        """An installer that has one header presents one token: the one for /installed is enough."""
+        self.answers = Answers(
+            self.store,
+            self.workers,
+            token=Secret("answer-token-0123"),
+            installed=Secret("token-of-the-installer"),
+        )
+        reply = self.ask("/installed?mac=52:54:00:00:00:01", "POST", b"", self.BEARER)
+        self.assertEqual(reply.status, 200)
+
+
+class CaptureTests(Asking):
+    def test_requests_are_kept(self) -> None:
+        """With what the log says of their answer; what reports an installation is not."""
+        captures = Path(self.mktemp())
+        captures.mkdir()
+        self.answers = Answers(
+            self.store,
+            self.workers,
+            installed=Secret("token-of-the-installer"),
+            captures=Captures(captures, self.workers, self.clock.seconds),
+        )
+        self.write("machine-1/x.ks", b"k")
+        self.log_of(self.ask("/ks/machine-1", "POST", b"body"))
+        self.log_of(self.ask("/pve/machine-1"))
+        self.log_of(self.ask("/installed", "POST", b'{"token": "token-of-the-installer"}', JSON))
+        texts = [each.read_text() for each in sorted(captures.glob("*.meta"))]
+        self.assertEqual(len(texts), 2)
+        self.assertIn("outcome: 200 format=text machine=machine-1 group=\n", texts[0])
+        self.assertIn("outcome: 404 ", texts[1])
+        self.assertEqual(
+            [each.read_bytes() for each in sorted(captures.glob("*.body"))][0], b"body"
+        )

@@ -37,6 +37,9 @@ class About:
     group: str
     mac: MAC | None
 
+    def __str__(self) -> str:
+        return f"format={self.family} machine={self.machine} group={self.group}"
+
 
 @frozen
 class Disarmed:
@@ -105,15 +108,16 @@ class Answers:
         answers = self._store.fresh()
         if answers is None or len(request.body) > LARGE:
             return self._answer_later(request)
+        return self._answer(answers, request)
+
+    def _answer(self, answers: AnswerSet, request: Request) -> Reply | Awaitable[Reply]:
         facts = _facts(request)
         chosen = choose(answers, facts)
-        body = self._known(chosen)
-        if body is None:
+        body = chosen.made_up
+        known = self._composer.known(chosen.layers) if body is None else body
+        if known is None:
             return self._compose_later(chosen, facts)
-        return _reply(chosen, body, facts)
-
-    def _known(self, chosen: Chosen) -> Body | None:
-        return self._composer.known(chosen.layers) if chosen.made_up is None else chosen.made_up
+        return _reply(chosen, known, facts)
 
     async def _compose_later(self, chosen: Chosen, facts: Facts) -> Reply:
         body = await self._workers.run(lambda: self._composer.body(chosen.layers))
@@ -121,15 +125,17 @@ class Answers:
 
     async def _answer_later(self, request: Request) -> Reply:
         answers = self._store.fresh() or await self._store.latest()
-        return await self._workers.run(lambda: self._answered(answers, request))
+        if len(request.body) > LARGE:
+            return await self._workers.run(lambda: self._answer_large(answers, request))
+        answered = self._answer(answers, request)
+        return answered if isinstance(answered, Reply) else await answered
 
-    def _answered(self, answers: AnswerSet, request: Request) -> Reply:
+    def _answer_large(self, answers: AnswerSet, request: Request) -> Reply:
+        """In a thread, whatever there is to compose."""
         facts = _facts(request)
         chosen = choose(answers, facts)
-        body = self._known(chosen)
-        if body is None:
-            body = self._composer.body(chosen.layers)
-        return _reply(chosen, body, facts)
+        body = chosen.made_up
+        return _reply(chosen, self._composer.body(chosen.layers) if body is None else body, facts)
 
     @routes.post(INSTALLED)
     def installed(self, request: Request) -> Reply | Awaitable[Reply]:
@@ -195,7 +201,7 @@ class Answers:
             )
             record(self._log, refused)
         if self._captures is not None and request is not None:
-            self._captures.keep(done)
+            self._captures.keep(done, str(about) if isinstance(about, About) else done.reason)
 
     def closed(self, peer: tuple[str, int]) -> None:
         """Nothing is counted for a connection."""

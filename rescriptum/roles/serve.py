@@ -4,17 +4,8 @@ import time
 from collections.abc import Sequence
 
 from twisted.application.service import IService
-from twisted.internet.interfaces import (
-    IReactorCore,
-    IReactorFDSet,
-    IReactorFromThreads,
-    IReactorTime,
-)
 
 from .. import __version__
-from ..answers.resource import Answers
-from ..answers.service import AnswersService
-from ..answers.store import AnswerStore
 from ..boot.resource import LoaderTree
 from ..boot.scripts import Choice
 from ..boot.store import BootDirectory
@@ -33,16 +24,14 @@ from ..web.routing import Application, Mounted
 from ..web.service import WebService
 from ..web.site import Limits, Site
 from . import scripts
+from .answering import Reactor, answering
 from .readable import ReadableService
 from .root import Root
+from .stores import store_of
 
 #: Threads for images and loaders, and for answers: a disk that is slow to read ahead does not
 #: hold up the answers of installations that are under way.
 MEDIA_THREADS, ANSWER_THREADS = 4, 2
-
-
-class Reactor(IReactorCore, IReactorTime, IReactorFDSet, IReactorFromThreads):
-    """What the boot server asks of a reactor."""
 
 
 def make_server(config: Config, reactor: Reactor, daemon: bool = False) -> IService:
@@ -64,12 +53,8 @@ def make_server(config: Config, reactor: Reactor, daemon: bool = False) -> IServ
     readable = {"media": config.media.directory, "boot": config.boot.directory}
     ReadableService(readable).setServiceParent(root)
 
-    store = AnswerStore(config.answers.directory, resolvers, reactor)
-    AnswersService(store).setServiceParent(root)
-    answers = Answers(store, resolvers)
-    limits = Limits.answers(config.answers.connections, config.answers.seconds)
-    site = Site(answers, reactor=reactor, limits=limits, workers=resolvers)
-    WebService(reactor, "answers", config.answers.listen, site, tls).setServiceParent(root)
+    for service in answering(config, reactor, resolvers, tls):
+        service.setServiceParent(root)
 
     if config.serves_media:
         loaders = None
@@ -101,7 +86,7 @@ def make_server(config: Config, reactor: Reactor, daemon: bool = False) -> IServ
 def _greeting(config: Config) -> str:
     derived = " (derived: set RESCRIPTUM_PUBLIC_HOST)" if config.public_host is None else ""
     return (
-        f"rescriptum {__version__}: answers out of {config.answers.directory}, scripts name "
+        f"rescriptum {__version__}: answers out of {store_of(config).describe()}, scripts name "
         f"{scripts.media_url(config)}{derived}"
     )
 

@@ -1,0 +1,18 @@
+"""Which store the answers are in."""
+
+import time
+
+from ..answers.stores.directory import AnswerDirectory
+from ..answers.stores.sqlite import SQLiteStore
+from ..answers.stores.store import Store
+from ..config import Config
+
+#: What ``RESCRIPTUM_STORE`` says for a directory of files.
+FILES = "files"
+
+
+def store_of(config: Config) -> Store:
+    """:returns: the store that is configured; nothing is opened or read yet."""
+    if config.answers.store == FILES:
+        return AnswerDirectory(config.answers.directory, time.time)
+    return SQLiteStore(config.answers.database)
