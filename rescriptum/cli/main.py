@@ -14,6 +14,7 @@ from twisted.python.usage import Options, UsageError
 from ..config import Config, Reading, read
 from ..errors import ConfigError, RescriptumError
 from .boot import BootOptions
+from .check import CheckOptions
 from .config import ConfigOptions
 from .media import MediaOptions
 from .options import Group, Performed, PerformedLater, PerformedOnReading
@@ -32,6 +33,7 @@ class RescriptumOptions(Group):
     ]
     subCommands: ClassVar[list[list[object]]] = [
         ["boot", None, BootOptions, "Loaders, scripts, DHCP snippets, and would a machine boot?"],
+        ["check", None, CheckOptions, "Would every machine receive what its installer takes?"],
         ["config", None, ConfigOptions, "Every setting, its value and who said so."],
         ["media", None, MediaOptions, "The images."],
         ["render", None, RenderOptions, "What an installer would receive."],

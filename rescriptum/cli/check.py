@@ -1,0 +1,169 @@
+"""``rescriptum check``: would every machine receive something, and would its installer take it?"""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import ClassVar, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from twisted.python.usage import UsageError
+
+from ..answers.answerset import AnswerSet, is_disarmed
+from ..answers.checks import survey
+from ..answers.checks.report import Report
+from ..answers.checks.trials import Given, trials
+from ..answers.checks.walk import Walk
+from ..answers.facts import Facts
+from ..answers.stores.capture import replayed
+from ..config import Config
+from ..errors import MalformedRequest
+from ..roles.stores import store_of
+from .options import Command
+from .validators import EACH, Validators
+
+#: Of a file with facts, in bytes: more than a thousand requests as installers send them.
+MAX_FACTS = 64 << 20
+#: What such a file is called that the server has kept; the body is beside it.
+_META = ".meta"
+
+#: From what is being done to what is called with how much of it is done, and of how much.
+Follow = Callable[[str], Callable[[int, int], None]]
+
+
+class CheckOptions(Command):
+    """``check``."""
+
+    synopsis = "Usage: rescriptum check [--facts FILE]... [--json] [--every | --no-tools]"
+    longdesc = (
+        "Renders every document as its machines would receive it, and looks at what they would: "
+        "with bundled checks, and with the installers' own tools that are on PATH. FILE is JSON: "
+        "what an installer posts, or a list of such; or a .meta that RESCRIPTUM_CAPTURE_DIR kept. "
+        "Exit code 0: everything renders; warnings and notes are worth reading. 1: there are "
+        "problems. 2: wrong usage."
+    )
+    optFlags: ClassVar[list[list[str | None]]] = [
+        ["json", "j", "For programs."],
+        ["every", None, f"Let each tool look at every document, not at {EACH} of them."],
+        ["no-tools", None, "Bundled checks only."],
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[Given] = []
+
+    def opt_facts(self, name: str) -> None:
+        """What requests carry: a JSON file, or a .meta. May be given several times."""
+        self.given += requests(Path(name))
+
+    opt_f = opt_facts
+
+    def postOptions(self) -> None:
+        if self["every"] and self["no-tools"]:
+            raise UsageError("--every is about the tools, which --no-tools leaves out")
+
+    def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
+        """:raises Unavailable: when the store cannot be read."""
+        store = store_of(config)
+        answers = AnswerSet.of(store.listing())
+        report = Report(
+            store.describe(),
+            groups=len({name for named in answers.groups.chains.values() for name in named}),
+            machines=sum(not is_disarmed(name) for name in answers.machines),
+        )
+        tools = None
+        if not self["no-tools"]:
+            path = os.environ.get("PATH", os.defpath)
+            tools = Validators(path, None if self["every"] else EACH)
+        with _progress(err) as follow:
+            _walk(answers, self.given, report, tools, follow)
+        if self["json"]:
+            out.write(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")
+        else:
+            out.write(report.as_text())
+        return 1 if report.fails else 0
+
+
+def _walk(
+    answers: AnswerSet,
+    given: list[Given],
+    report: Report,
+    tools: Validators | None,
+    follow: Follow,
+) -> None:
+    report.add(survey.loaded(answers)).add(survey.identities(answers))
+    walk = Walk(answers)
+    planned = list(trials(answers, given))
+    advance = follow("answers")
+    for number, trial in enumerate(planned, 1):
+        tried = walk.try_(trial)
+        report.add(tried.results)
+        if tried.rendered is not None:
+            report.count(tried.rendered)
+            if tools is not None:
+                tools.offer(tried.rendered)
+        advance(number, len(planned))
+    report.add(survey.groups(answers, walk.reached)).add(survey.given(walk.given))
+    if tools is not None:
+        with closing(tools.results(follow("tools"))) as results:
+            report.add(results)
+
+
+def requests(path: Path) -> list[Given]:
+    """
+    :param path: of a ``.meta``, or of JSON: what one request posts, or a list of such.
+    :raises UsageError: naming the file and what would be right.
+    """
+    data = _contents(path)
+    try:
+        if path.suffix == _META:
+            body = _contents(path.with_suffix(".body"))
+            request = replayed(data.decode("utf-8", "replace"), body)
+            facts = Facts.of(request.segments, request.query, request.body, peer=request.peer[0])
+            return [Given(str(path), facts, located=True)]
+        bodies = json.loads(data)
+        if not isinstance(bodies, list):
+            bodies = [bodies]
+        return [
+            Given(f"{path}: request {number}", _facts(body))
+            for number, body in enumerate(bodies, 1)
+        ]
+    except MalformedRequest as e:
+        raise UsageError(f"{path}: {e}") from None
+    except (ValueError, RecursionError) as e:
+        raise UsageError(f"{path}: want JSON: {e}") from None
+
+
+def _facts(body: object) -> Facts:
+    if not isinstance(body, dict):
+        raise MalformedRequest(f"want what a request posts, a table of facts, not {body!r:.40}")
+    return Facts.of((), (), json.dumps(body).encode("utf-8"))
+
+
+def _contents(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FACTS + 1)
+    except OSError as e:
+        raise UsageError(f"{path}: {e.strerror}") from None
+    if len(data) > MAX_FACTS:
+        raise UsageError(f"{path}: larger than {MAX_FACTS} bytes")
+    return data
+
+
+@contextmanager
+def _progress(err: TextIO) -> Iterator[Follow]:
+    """A bar for each of what is done on a terminal, nothing elsewhere."""
+    if not err.isatty():
+        yield lambda what: lambda done, of: None
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=Console(file=err), transient=True) as progress:
+
+        def bar(what: str) -> Callable[[int, int], None]:
+            task = progress.add_task(what, total=None)
+            return lambda done, of: progress.update(task, completed=done, total=of)
+
+        yield bar
