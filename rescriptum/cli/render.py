@@ -85,7 +85,7 @@ class RenderOptions(Command):
         """
         answers = AnswerSet.of(store_of(config).listing())
         for problem in answers.problems:
-            err.write(f"warning: {problem}\n")
+            print(f"warning: {problem}", file=err)
         facts = self._facts()
         if self["explain"]:
             explanation = explain(answers, facts)

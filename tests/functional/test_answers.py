@@ -15,6 +15,7 @@ from twisted.trial.unittest import TestCase
 
 from rescriptum.answers.resource import Answers
 from rescriptum.answers.store import AnswerStore
+from rescriptum.answers.stores.directory import AnswerDirectory
 from rescriptum.net.workers import WorkerPool
 from rescriptum.values import Listen
 from rescriptum.web.service import WebService
@@ -51,7 +52,8 @@ class AnswerListenerTests(TestCase):
         self.pool = WorkerPool(IReactorFromThreads(reactor), "answers", 2)
         self.pool.start()
         self.addCleanup(self.pool.stop)
-        store = AnswerStore(self.path, self.pool, reactor)
+        directory = AnswerDirectory(self.path, reactor.seconds)
+        store = AnswerStore(directory, self.pool, reactor)
         site = Site(
             Answers(store, self.pool),
             reactor=reactor,
