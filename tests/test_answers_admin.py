@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.admin.resource import Admin, etag
 from rescriptum.answers.answerset import AnswerSet
-from rescriptum.answers.documents import Key, Kind, Place
+from rescriptum.answers.documents import Folder, Key, Kind, Listing, Place
 from rescriptum.answers.stores.sqlite import SQLiteStore
 from rescriptum.answers.stores.store import Store
 from rescriptum.errors import Unavailable
@@ -177,6 +177,18 @@ class DocumentTests(AdminCase):
         self.assertEqual(
             refused["error"], f"refused: default/rhel.ks: {problem['text']} (nothing was changed)"
         )
+
+    def test_a_directory_that_cannot_be_read(self) -> None:
+        """Which documents are in it nobody knows: they are neither listed nor absent."""
+        place = Place(Kind.MACHINE, "m-000001")
+        self.patch(
+            self.store,
+            "listing",
+            lambda: Listing({place: Folder(place, error="Permission denied")}),
+        )
+        self.assertEqual(self.json("/machines"), {"machine": []})
+        error = self.refusal(409, "/machines/m-000001?format=ks")
+        self.assertEqual(error, "m-000001: Permission denied")
 
     def test_paths_and_methods_that_are_none(self) -> None:
         self.assertEqual(self.refusal(404, "/nothing"), "no such path: /nothing")

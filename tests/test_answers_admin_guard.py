@@ -1,4 +1,4 @@
-"""Tests for ``rescriptum.answers.admin.guard`` and ``rescriptum.answers.admin.keys``."""
+"""Tests for ``rescriptum.answers.admin``: the guard, and what is named and told."""
 
 from pathlib import Path
 
@@ -8,9 +8,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.admin.guard import Change, Conflict, Stale, appeared, perform, with_change
 from rescriptum.answers.admin.keys import KINDS, facts_of, key_of
+from rescriptum.answers.admin.told import composition
 from rescriptum.answers.answerset import AnswerSet
 from rescriptum.answers.documents import Document, Folder, Key, Kind, Listing, Place
 from rescriptum.answers.formats.table import BY_EXTENSION
+from rescriptum.answers.resolution import Answer
 from rescriptum.answers.stores.sqlite import SQLiteStore
 from rescriptum.errors import MalformedRequest, NotFound, RescriptumError, Unavailable
 from rescriptum.values import Problem
@@ -182,6 +184,13 @@ def _held(listing: Listing) -> dict[Key, bytes]:
         for place, folder in listing.folders.items()
         for extension, each in folder.documents.items()
     }
+
+
+class ToldTests(SynchronousTestCase):
+    def test_whose_answer_it_is_in_what_a_header_can_carry(self) -> None:
+        """Directories can be called anything."""
+        answer = Answer(b"", KS, "caf\xe9\r\n\udcff", "rack-4")
+        self.assertEqual(composition(answer), r"format=text machine=caf\xe9\r\n\udcff group=rack-4")
 
 
 class KeyTests(SynchronousTestCase):

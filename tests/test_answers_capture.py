@@ -244,6 +244,30 @@ class CaptureTests(SynchronousTestCase):
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
         self.assertEqual(self.names, [])
 
+    def test_what_waits_while_the_last_is_written_is_not_kept(self) -> None:
+        """Of all that waited, one line."""
+        self.patch(capture, "MOST", 2)
+        self.workers.held = True
+        for _ in range(5):
+            self.keep()
+        with capturedLogs() as events:
+            self.workers.proceed()
+        self.assertEqual((len(events), len(self.names)), (1, 4))
+
+    def test_what_waits_behind_a_failure_is_kept(self) -> None:
+        real = os.open
+
+        def full(path: str, flags: int, mode: int = 0) -> int:
+            patched.restore()
+            raise OSError(28, "No space left on device")
+
+        patched = self.patch(os, "open", full)
+        self.workers.held = True
+        for _ in range(2):
+            self.keep()
+        self.workers.proceed()
+        self.assertEqual((os.open, len(self.names)), (real, 2))
+
     def test_what_waits_for_the_disk_is_bounded(self) -> None:
         """And written in order by one thread once the disk answers."""
         self.workers.held = True

@@ -95,8 +95,6 @@ def perform(
         held = None
     if not condition(held):
         raise Stale(f"{change.key}: not what the condition of the request names")
-    if held is None and change.document is None:
-        raise NotFound(f"there is no {change.key}")
     before = AnswerSet.of(listing, known)
     after = AnswerSet.of(with_change(listing, change), before)
     problems = appeared(before, after)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred
 from twisted.logger import Logger, LogLevel
 from twisted.python.failure import Failure
 
@@ -104,7 +104,7 @@ class Captures:
         )
 
     def _failed(self, failure: Failure) -> None:
-        if failure.check(CancelledError) or not self._failures.add(self._now()):
+        if not self._failures.add(self._now()):
             return
         if failure.check(OSError, Unavailable):
             reason = getattr(failure.value, "strerror", None) or failure.getErrorMessage()
