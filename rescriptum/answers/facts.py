@@ -19,6 +19,8 @@ MAX_SCALARS = 4096
 MAX_DEPTH = 32
 MAX_LABEL = 256
 MAX_TEXT = 65536
+#: An identity of so many characters may be a part of a value; a shorter one is the whole of it.
+INSIDE = 6
 
 #: What an interface's ``link`` says when the cable is in. Proxmox puts the interface's name there.
 _LINKED = frozenset({"true", "up", "yes"})
@@ -132,15 +134,21 @@ class Facts:
     def values(self) -> tuple[str, ...]:
         """
         Every value, normalised and separate: path segments, query, body. Distinct, none empty,
-        ``MAX_TEXT`` characters in all; what lies beyond is cut off.
+        ``MAX_TEXT`` characters in all; what lies beyond is cut off, and what is left of a value
+        that is cut is never so short that it could pass for a whole identity.
         """
         room = MAX_TEXT
         values: dict[str, None] = {}
         for text in self._texts():
             value = normalise(text)
-            if value not in values and (value := value[:room]):
-                values[value] = None
-                room -= len(value)
+            if value in values or not value:
+                continue
+            if len(value) > room:
+                if room >= INSIDE:
+                    values[value[:room]] = None
+                break
+            values[value] = None
+            room -= len(value)
         return tuple(values)
 
     def _texts(self) -> Iterator[str | bytes]:

@@ -6,10 +6,7 @@ from typing import Self
 
 from attrs import frozen
 
-from .facts import normalise
-
-#: An identity of so many characters may be a part of a value; a shorter one is the whole of it.
-INSIDE = 6
+from .facts import INSIDE, normalise
 
 _MAC = re.compile(r"[0-9a-f]{12}")
 _UUID = re.compile(r"[0-9a-f]{32}")

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from ..answerset import AnswerSet, is_disarmed
 from ..documents import Document
-from ..facts import normalise
+from ..facts import INSIDE, normalise
 from ..groups import Chain
-from ..selection import INSIDE
 from .finding import Severity
 from .result import Result
 
