@@ -10,7 +10,10 @@ from .store import AnswerStore
 
 
 class AnswersService(Service):
-    """One reading, as the user that the server has become; requests cause all the others."""
+    """
+    Has the store watched, from one first reading on; that is done as the user that the server
+    has become.
+    """
 
     name = "answer set"
     _log = Logger()
@@ -21,12 +24,15 @@ class AnswersService(Service):
 
     def startService(self) -> None:
         super().startService()
+        self._store.start()
         self._reading = Deferred.fromCoroutine(self._read()).addErrback(self._failed)
 
-    def stopService(self) -> None:
+    def stopService(self) -> Deferred[None]:
+        """:returns: when nothing is read any more, and nothing watched."""
         super().stopService()
         if self._reading is not None:
             self._reading.cancel()
+        return Deferred.fromCoroutine(self._store.stop())
 
     async def _read(self) -> None:
         try:

@@ -1,11 +1,10 @@
-"""Reads the answer set off the disk, and keeps it fresh while requests come."""
+"""Keeps the answer set of a running server fresh, and lets it be changed."""
 
-import os
-import stat
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from math import inf
+from typing import Protocol, TypeVar
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -13,190 +12,203 @@ from twisted.python.failure import Failure
 from ..errors import Unavailable
 from ..interfaces import Workers
 from ..values import Problem
-from .documents import (
-    GROUPS,
-    MAX_DOCUMENT,
-    AnswerSet,
-    Document,
-    Folder,
-    Listing,
-    format_of,
-)
-from .formats.table import Format
+from .answerset import AnswerSet
+from .stores.store import Store
 
-#: Seconds for which a set is believed; a change on disk is served at most this much later.
+#: Seconds for which a set is believed; a change in the store is served at most this much later.
 MAX_AGE = 1.0
-#: Seconds for which a changed file is read again even if it looks the same: its times are coarse.
-_RECENT = 2.0
+#: Seconds after which a set is compared with the whole store although nothing was told.
+VERIFY = 30.0
+#: Changes that may wait for their turn.
+MAX_CHANGES = 64
 #: Problems that are logged one by one; a thousand at once say no more than their number.
 _SHOWN = 50
 
-Signature = tuple[int, int, int, int, int]
+_T = TypeVar("_T")
 
 
-def _signature(status: os.stat_result) -> Signature:
-    """What changes when a file does, a copy that keeps the old time included (by ``ctime``)."""
-    return (
-        status.st_dev,
-        status.st_ino,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-    )
+class Watcher(Protocol):
+    """What tells that a store has changed, so that nobody has to look each second."""
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing can change that is not told."""
 
-class AnswerDirectory:
-    """
-    A directory of answers; blocking, and in one thread at a time.
+    def start(self, changed: Callable[[], None]) -> None:
+        """:param changed: called once each time, until :meth:`resume`."""
 
-    Files that look unchanged are not read again. What a request names never becomes a path:
-    only what is listed here is opened.
-    """
+    def doubt(self) -> None:
+        """In a thread, before the store is read: what was told is not to be relied on."""
 
-    def __init__(self, path: Path, now: Callable[[], float]) -> None:
-        """:param now: Unix time."""
-        self._path = path
-        self._now = now
-        self._documents: dict[str, tuple[Signature, Document]] = {}
-        self._listing: Listing | None = None
-        self._answers: AnswerSet | None = None
+    def resume(self) -> None:
+        """The store has been read."""
 
-    def read(self) -> AnswerSet:
-        """
-        :returns: the set as it is now; the very same object while nothing has changed. A
-            directory that is missing is an empty set.
-        :raises Unavailable: when the directory cannot be listed: that is no empty set.
-        """
-        known, self._documents = self._documents, {}
-        try:
-            listing = self._listed(known)
-        except OSError as e:
-            self._documents = known
-            raise Unavailable(f"{self._path}: {e.strerror}") from e
-        if self._answers is None or listing != self._listing:
-            self._listing, self._answers = listing, AnswerSet.of(listing)
-        return self._answers
-
-    def _listed(self, known: dict[str, tuple[Signature, Document]]) -> Listing:
-        folders, loose = [], []
-        try:
-            entries = _visible(self._path)
-        except FileNotFoundError:
-            problem = Problem(str(self._path), "no such directory: no machine gets an answer")
-            return Listing(problems=(problem,))
-        for entry in entries:
-            if _is_directory(entry):
-                if entry.name.lower() != GROUPS:
-                    folders.append(self._folder(entry, known))
-            elif format_of(entry.name) is not None:
-                loose.append(entry.name)
-            elif entry.is_symlink() and not os.path.exists(entry.path):
-                folders.append(Folder(entry.name, error="a symbolic link that leads nowhere"))
-        return Listing(tuple(folders), tuple(loose))
-
-    def _folder(
-        self, folder: os.DirEntry[str], known: dict[str, tuple[Signature, Document]]
-    ) -> Folder:
-        try:
-            files = [
-                (f"{folder.name}/{entry.name}", entry, kind)
-                for entry in _visible(folder.path)
-                if (kind := format_of(entry.name)) is not None and not _is_directory(entry)
-            ]
-        except FileNotFoundError:  # gone since it was listed
-            return Folder(folder.name)
-        except OSError as e:
-            return Folder(folder.name, error=f"unreadable: {e.strerror}")
-        documents = (self._document(source, entry, kind, known) for source, entry, kind in files)
-        return Folder(folder.name, tuple(documents))
-
-    def _document(
-        self,
-        source: str,
-        entry: os.DirEntry[str],
-        kind: Format,
-        known: dict[str, tuple[Signature, Document]],
-    ) -> Document:
-        try:
-            status = entry.stat()
-            if source in known and known[source][0] == _signature(status):
-                self._documents[source] = known[source]
-                return known[source][1]
-            if not stat.S_ISREG(status.st_mode):
-                return Document(source, kind, None, "not a regular file")
-            status, data = _contents(entry.path)
-        except OSError as e:
-            return Document(source, kind, None, f"unreadable: {e.strerror}")
-        document = Document.of(source, kind, data)
-        if max(status.st_mtime, status.st_ctime) < self._now() - _RECENT:
-            self._documents[source] = (_signature(status), document)
-        return document
-
-
-def _visible(path: str | Path) -> Iterator[os.DirEntry[str]]:
-    """Entries by name but hidden ones: ``._answer.toml`` of a Mac is no answer."""
-    with os.scandir(path) as entries:
-        found = [entry for entry in entries if not entry.name.startswith(".")]
-    return iter(sorted(found, key=lambda entry: entry.name))
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that leads round in a circle: reading it will say so
-        return False
-
-
-def _contents(path: str) -> tuple[os.stat_result, bytes]:
-    """:returns: at most a byte more than a document may have."""
-    # Not blocking: what was a file when it was listed may be a pipe now.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        return os.fstat(descriptor), file.read(MAX_DOCUMENT + 1)
+    def stop(self) -> None:
+        """Nobody reads the store any more."""
 
 
 class AnswerStore:
     """
     The answer set of a running server: read in a thread, and again when a request finds it older
-    than ``MAX_AGE``. Requests that find that together wait for one reading.
+    than ``MAX_AGE``. Requests that find that together wait for one reading. With a watcher that
+    tells of every change the set does not age: it is read when there is something new.
+
+    The store itself is only touched in a thread, by one call at a time.
     """
 
     _log = Logger()
 
-    def __init__(self, directory: Path, workers: Workers, clock: IReactorTime) -> None:
-        self._directory = AnswerDirectory(directory, clock.seconds)
+    def __init__(
+        self,
+        store: Store,
+        workers: Workers,
+        clock: IReactorTime,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self._store = store
         self._workers = workers
         self._clock = clock
+        self._watcher = watcher
+        # Of the store, and of the set as the thread last made it.
+        self._lock = DeferredLock()
+        self._made: AnswerSet | None = None
         self._answers: AnswerSet | None = None
-        self._read_at = 0.0
+        self._since, self._until = 0.0, -inf
+        self._verify_at = inf if watcher is None else 0.0
         self._problems: frozenset[Problem] = frozenset()
+        self._reading = False
         self._waiting: list[Deferred[AnswerSet]] = []
+        self._changes = 0
+
+    def start(self) -> None:
+        """Be told of changes from the first reading on."""
+        if self._watcher is not None:
+            self._watcher.start(self._told)
+
+    async def stop(self) -> None:
+        """Be told no more, as soon as nobody touches the store."""
+        async with self._lock:
+            if self._watcher is not None:
+                self._watcher.stop()
 
     def fresh(self) -> AnswerSet | None:
         """:returns: the set, or None when it has to be read first: :meth:`latest` does."""
+        now = self._clock.seconds()
         # A clock that was set back leaves an age below zero, not a set that never ages.
-        age = self._clock.seconds() - self._read_at
-        return self._answers if 0 <= age <= MAX_AGE else None
+        if not self._since <= now <= self._until:
+            return None
+        if now > self._verify_at and not self._reading:
+            self._read()
+        return self._answers
 
     async def latest(self) -> AnswerSet:
-        """:raises Unavailable: when the directory cannot be read, or too much is waiting."""
+        """:raises Unavailable: when the store cannot be read, or too much is waiting."""
         waiter: Deferred[AnswerSet] = Deferred()
         self._waiting.append(waiter)
-        if len(self._waiting) == 1:
-            Deferred.fromCoroutine(self._refresh()).addBoth(self._conclude)
+        if not self._reading:
+            self._read()
         return await waiter
 
+    async def change(self, work: Callable[[Store], _T]) -> _T:
+        """
+        Have the store changed, in a thread, one change after the other. Whoever asks after this
+        has returned is answered from the set as it is then.
+
+        :param work: is done even if whoever wants it leaves.
+        :returns: what it returned; its exception is raised here.
+        :raises Unavailable: when too many changes are waiting.
+        """
+        if self._changes >= MAX_CHANGES:
+            raise Unavailable(f"{self._changes} changes to the answer set are waiting")
+        self._changes += 1
+        done: Deferred[_T] = Deferred()
+
+        def conclude(result: _T | Failure) -> None:
+            self._changes -= 1
+            if not done.called:  # else whoever wanted it has gone
+                done.errback(result) if isinstance(result, Failure) else done.callback(result)
+
+        Deferred.fromCoroutine(self._change(work)).addBoth(conclude)
+        return await done
+
+    async def _change(self, work: Callable[[Store], _T]) -> _T:
+        def changed() -> tuple[_T, AnswerSet | None]:
+            result = work(self._store)
+            try:
+                return result, self._current()
+            except Unavailable:
+                return result, None  # the change was made all the same
+
+        async with self._lock:
+            started = self._clock.seconds()
+            try:
+                result, answers = await self._workers.run(changed)
+            finally:
+                self._resume()
+            if answers is None:
+                self._until = -inf
+            else:
+                self._adopt(answers, started)
+        return result
+
+    def _read(self) -> None:
+        self._reading = True
+        Deferred.fromCoroutine(self._refresh()).addBoth(self._conclude)
+
     async def _refresh(self) -> AnswerSet:
-        started = self._clock.seconds()
-        answers = await self._workers.run(self._directory.read)
-        self._answers, self._read_at = answers, started
-        self._report(answers.problems)
+        async with self._lock:
+            started = self._clock.seconds()
+            verify = not self._verify_at - VERIFY <= started <= self._verify_at
+            try:
+                answers = await self._workers.run(lambda: self._current(verify))
+            finally:
+                self._resume()
+            if verify:
+                self._verify_at = started + VERIFY
+            self._adopt(answers, started)
         return answers
 
+    def _current(self, verify: bool = False) -> AnswerSet:
+        """In a thread: the set as it is now, the same object while nothing has changed."""
+        if verify and self._watcher is not None:
+            self._watcher.doubt()
+        listing = self._store.listing()
+        if self._made is None or listing is not self._made.listing:
+            self._made = AnswerSet.of(listing, self._made)
+        return self._made
+
+    def _adopt(self, answers: AnswerSet, started: float) -> None:
+        told = self._watcher is not None and self._watcher.complete
+        self._answers = answers
+        self._since, self._until = started, inf if told else started + MAX_AGE
+        self._report(answers.problems)
+
+    def _resume(self) -> None:
+        if self._watcher is not None:
+            self._watcher.resume()
+
+    def _told(self) -> None:
+        """Something has changed, and it was not just now that it did."""
+        self._until = min(self._until, self._clock.seconds() + MAX_AGE / 2)
+        if not self._reading:
+            self._read()
+
     def _conclude(self, result: AnswerSet | Failure) -> None:
+        self._reading = False
         waiting, self._waiting = self._waiting, []
+        if isinstance(result, Failure):
+            self._until = -inf
+            if not waiting:
+                self._say_why(result)
         for each in waiting:
             each.errback(result) if isinstance(result, Failure) else each.callback(result)
+
+    def _say_why(self, failure: Failure) -> None:
+        """A reading that no request waits for: the next one will be told the same."""
+        if failure.check(Unavailable):
+            self._log.warn("answers: {reason}", reason=failure.getErrorMessage())
+        else:
+            self._log.failure("The answer set was not read", failure)
 
     def _report(self, problems: tuple[Problem, ...]) -> None:
         """Say what is new and what is mended; what stays was said already."""
