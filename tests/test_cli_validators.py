@@ -138,7 +138,11 @@ class ValidatorsTests(SynchronousTestCase):
         [result] = self.run_tool(missing, document(), document(b"y\n"))
         self.assertEqual(
             (result.severity, result.source, result.text),
-            (Severity.NOTE, "no-such-tool", "not on PATH: only the bundled checks looked at ks"),
+            (
+                Severity.NOTE,
+                "ks",
+                "no-such-tool is not on PATH: only the bundled check looked at it",
+            ),
         )
         self.assertEqual(self.run_tool(missing, document(extension="toml")), [])
 
@@ -163,7 +167,7 @@ class ValidatorsTests(SynchronousTestCase):
                 validators.offer(document(f"{name}\n".encode(), group=group))
             results = list(validators.results(lambda *counts: None))
             self.assertEqual(" ".join(sorted(seen.read_text().split())), wanted)
-            said = ["looked at 3 of 6 documents: --every for all"] * notes
+            said = ["tool looked at 3 of 6: --every for all"] * notes
             self.assertEqual([result.text for result in results], said)
             seen.unlink()
 

@@ -25,7 +25,7 @@ _LINES, _LINE = 3, 300
 #: Tools that run at the same time.
 _AT_ONCE = 2
 #: Documents that each tool looks at, unless it is asked to look at all of them.
-EACH = 24
+EACH = 8
 
 
 @frozen
@@ -151,16 +151,16 @@ class Validators:
         work: list[tuple[Tool, str, Rendered]] = []
         for tool, queue in self._queues.items():
             taken = queue.taken(self.each)
+            formats = ", ".join(sorted({each.format for each in taken}))
             program = shutil.which(tool.program, path=self.path)
             if program is None:
-                formats = ", ".join(sorted({each.format for each in taken}))
-                said = f"not on PATH: only the bundled checks looked at {formats}"
-                yield Result(Severity.NOTE, tool.program, said)
+                said = f"{tool.program} is not on PATH: only the bundled check looked at it"
+                yield Result(Severity.NOTE, formats, said)
                 continue
             work += ((tool, program, each) for each in taken)
             if queue.count > len(taken):
-                said = f"looked at {len(taken)} of {queue.count} documents: --every for all"
-                yield Result(Severity.NOTE, tool.program, said)
+                said = f"{tool.program} looked at {len(taken)} of {queue.count}: --every for all"
+                yield Result(Severity.NOTE, formats, said)
         with TemporaryDirectory(prefix="rescriptum-check-") as directory:
             pool = ThreadPoolExecutor(_AT_ONCE, "validators")
             try:
