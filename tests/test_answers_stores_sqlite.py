@@ -1,5 +1,6 @@
 """Tests for ``rescriptum.answers.stores.sqlite`` beside what it has in common with other stores."""
 
+import os
 import resource
 import sqlite3
 import stat
@@ -10,7 +11,8 @@ from threading import Thread
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.documents import Key, Kind, Place
-from rescriptum.answers.stores.sqlite import SCHEMA, SQLiteStore
+from rescriptum.answers.stores.database import SCHEMA
+from rescriptum.answers.stores.sqlite import SQLiteStore
 from rescriptum.errors import Unavailable
 
 
@@ -51,11 +53,21 @@ class SQLiteStoreTests(SynchronousTestCase):
         self.assertEqual(self.store.describe(), f"sqlite:{self.path}")
 
     def test_the_first_write_makes_it(self) -> None:
-        """With the directories above it, for nobody else to read, and durable."""
+        """With the directories above it, durable, and not for everybody to read."""
         self.store.put(machine("m1"), b"1")
-        self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o600)
+        self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o640)
         self.assertEqual(self.raw("PRAGMA user_version"), [(SCHEMA,)])
         self.assertEqual(self.raw("PRAGMA journal_mode"), [("wal",)])
+
+    def test_it_belongs_to_whom_its_directory_does(self) -> None:
+        """Root imports; the server, which is somebody else, reads it and writes beside it."""
+        self.path.parent.mkdir(parents=True)
+        if os.geteuid() == 0:
+            os.chown(self.path.parent, 65534, 65534)
+        self.store.put(machine("m1"), b"1")
+        owner = self.path.parent.stat().st_uid
+        made = [each.stat().st_uid for each in self.path.parent.iterdir()]
+        self.assertEqual(made, [owner] * 3)
 
     def test_an_empty_file_is_an_empty_set(self) -> None:
         """What is left when the power fails before the tables are made."""

@@ -1,46 +1,15 @@
 """The answer set in an SQLite database: one row a document."""
 
-import os
-import pwd
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ...errors import NotFound, Refused, Unavailable
+from ...errors import NotFound, Refused
 from ...values import Problem
 from ..documents import Document, Folder, Key, Kind, Listing, Place
 from ..formats.table import BY_EXTENSION
 from .admission import admitted
-
-#: Of the tables below.
-SCHEMA = 1
-BUSY = 5.0
-#: What tells our databases from those of other programs: ``resc``.
-_APPLICATION = 0x72657363
-
-# The number of a row is its change: it only grows, is never given twice (AUTOINCREMENT), and a
-# document that is written gets another one. So what is new is what stands behind the last number
-# that was read, and no reader can miss it.
-_TABLES = (
-    """
-    CREATE TABLE documents (
-      change INTEGER PRIMARY KEY AUTOINCREMENT,
-      kind TEXT NOT NULL CHECK (kind IN ('machine', 'group', 'default')),
-      name TEXT NOT NULL,
-      extension TEXT NOT NULL,
-      data BLOB NOT NULL CHECK (typeof(data) = 'blob'),
-      UNIQUE (kind, name, extension)
-    )
-    """,
-    """
-    CREATE TRIGGER documents_are_replaced BEFORE UPDATE ON documents BEGIN
-      SELECT RAISE(ABORT, 'an update would not be noticed, INSERT OR REPLACE is');
-    END
-    """,
-    f"PRAGMA application_id = {_APPLICATION}",
-    f"PRAGMA user_version = {SCHEMA}",
-)
+from .database import BUSY, Database
 
 _IS = "kind = ? AND name = ? AND extension = ?"
 _COLUMNS = "kind, name, extension"
@@ -61,25 +30,23 @@ def _key(row: Row) -> Key | None:
 
 class SQLiteStore:
     """
-    A database of answers, opened when it is first asked for. It is made by the first write: until
-    then the set is empty.
+    Satisfies :class:`rescriptum.answers.stores.store.Store`.
 
-    A commit is on the disk when its call returns (``synchronous = FULL``): a machine that is
-    disarmed must not be armed again because the power failed.
+    The database is made by the first write: until then the set is empty. Other programs may write
+    to it at any time.
     """
 
     def __init__(self, path: Path, busy: float = BUSY) -> None:
         """:param busy: seconds for which a call waits while another program writes."""
         self._path = path
-        self._busy = busy
+        self._database = Database(path, busy)
         problem = Problem(str(path), "no such database: no machine gets an answer")
-        self._none = Listing(problems=(problem,))
-        self._connection: sqlite3.Connection | None = None
-        self._file: tuple[int, int] | None = None
+        self._missing = Listing(problems=(problem,))
         self._forget()
 
     def _forget(self) -> None:
-        self._listing: Listing | None = None
+        self._opened = self._database.opened
+        self._listing = Listing()
         self._rows: set[Row] = set()
         self._removed: set[Row] = set()
         self._seen = 0
@@ -87,21 +54,21 @@ class SQLiteStore:
 
     def close(self) -> None:
         """Let go of the file; whatever is asked next opens it again."""
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = self._file = None
-        self._forget()
+        self._database.close()
 
     def describe(self) -> str:
         return f"sqlite:{self._path}"
 
     def listing(self) -> Listing:
         """Reads the documents that changed since the last time, and no other row."""
-        with self._transaction("BEGIN") as connection:
+        with self._database.reading() as connection:
             if connection is None:
-                return self._none
+                return self._missing
+            if self._opened != self._database.opened:
+                self._forget()
+            # Changes with every commit of another connection.
             [version] = connection.execute("PRAGMA data_version").fetchone()
-            if self._listing is not None and version == self._version:
+            if version == self._version:
                 return self._listing
             [sequence] = connection.execute(
                 "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'documents'"
@@ -113,15 +80,13 @@ class SQLiteStore:
                 row[:3]: row[3] for row in connection.execute(query, (self._seen,))
             }
             gone = self._gone(connection, changed)
-        before = self._listing
         self._rows.update(changed)
         self._rows -= gone
         self._removed.clear()
         self._seen, self._version = sequence, version
-        if before is None or changed or gone:
-            folders = {} if before is None else before.folders
-            self._listing = before = Listing(_laid(folders, changed, gone))
-        return before
+        if changed or gone:
+            self._listing = Listing(_laid(self._listing.folders, changed, gone))
+        return self._listing
 
     def _gone(self, connection: sqlite3.Connection, changed: Mapping[Row, bytes]) -> set[Row]:
         """:returns: which of the rows known are there no more."""
@@ -133,7 +98,7 @@ class SQLiteStore:
         return self._rows - there
 
     def keys(self) -> list[Key]:
-        with self._transaction("BEGIN") as connection:
+        with self._database.reading() as connection:
             if connection is None:
                 return []
             order = f"SELECT {_COLUMNS} FROM documents ORDER BY {_COLUMNS}"
@@ -141,7 +106,7 @@ class SQLiteStore:
         return [each for each in keys if each is not None]
 
     def get(self, key: Key) -> bytes:
-        with self._transaction("BEGIN") as connection:
+        with self._database.reading() as connection:
             query = f"SELECT data FROM documents WHERE {_IS}"
             found = [] if connection is None else connection.execute(query, _row(key)).fetchall()
         if not found:
@@ -151,7 +116,7 @@ class SQLiteStore:
 
     def put(self, key: Key, data: bytes) -> None:
         admitted(key, data)
-        with self._transaction("BEGIN IMMEDIATE", create=True) as connection:
+        with self._database.writing(create=True) as connection:
             assert connection is not None
             connection.execute(
                 f"INSERT OR REPLACE INTO documents ({_COLUMNS}, data) VALUES (?, ?, ?, ?)",
@@ -160,7 +125,7 @@ class SQLiteStore:
         self._version = None
 
     def delete(self, key: Key) -> None:
-        with self._transaction("BEGIN IMMEDIATE") as connection:
+        with self._database.writing() as connection:
             if connection is None or not _deleted(connection, key):
                 raise NotFound(f"there is no {key}")
         self._removed.add(_row(key))
@@ -168,7 +133,7 @@ class SQLiteStore:
 
     def move(self, key: Key, to: Key) -> None:
         admitted(to)
-        with self._transaction("BEGIN IMMEDIATE") as connection:
+        with self._database.writing() as connection:
             if connection is None or not _exists(connection, key):
                 raise NotFound(f"there is no {key}")
             if _exists(connection, to):
@@ -181,88 +146,6 @@ class SQLiteStore:
             _deleted(connection, key)
         self._removed.add(_row(key))
         self._version = None
-
-    @contextmanager
-    def _transaction(self, begin: str, create: bool = False) -> Iterator[sqlite3.Connection | None]:
-        """
-        :returns: the connection in a transaction, or None where there is no database and
-            ``create`` does not say to make one.
-        :raises Unavailable: for any error of the database, with a sentence.
-        """
-        try:
-            connection = self._opened(create)
-            if connection is None:
-                yield None
-                return
-            with connection:
-                connection.execute(begin)
-                yield connection
-        except OSError as e:
-            raise Unavailable(f"{self._path}: {e.strerror}") from e
-        except sqlite3.Error as e:
-            code = getattr(e, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-            if code not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL):
-                self.close()
-            raise Unavailable(f"{self._path}: {_reason(code, e)}") from e
-
-    def _opened(self, create: bool) -> sqlite3.Connection | None:
-        try:
-            status = os.stat(self._path)
-        except FileNotFoundError:
-            self.close()
-            if not create:
-                return None
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            # Documents hold passwords: nobody else reads a database that we make.
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            status = os.stat(self._path)
-        file = (status.st_dev, status.st_ino)
-        if self._connection is None or file != self._file:
-            self.close()
-            self._connection, self._file = self._connected(), file
-        return self._connection
-
-    def _connected(self) -> sqlite3.Connection:
-        # Not created here, one call at a time (as the store itself), each transaction explicit.
-        connection = sqlite3.connect(
-            f"{self._path.absolute().as_uri()}?mode=rw",
-            uri=True,
-            timeout=self._busy,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        try:
-            self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        """:raises Unavailable: when it is the database of another program, or of a newer one."""
-        with connection:
-            connection.execute("BEGIN")
-            if _empty(connection):
-                connection.execute("COMMIT")
-                connection.execute("BEGIN IMMEDIATE")
-                if _empty(connection):  # nobody else has made the tables meanwhile
-                    for statement in _TABLES:
-                        connection.execute(statement)
-            [application] = connection.execute("PRAGMA application_id").fetchone()
-            [version] = connection.execute("PRAGMA user_version").fetchone()
-        if application != _APPLICATION:
-            raise Unavailable(f"{self._path}: the database of another program")
-        if version != SCHEMA:
-            raise Unavailable(
-                f"{self._path}: database schema is version {version}, "
-                f"this program understands {SCHEMA}"
-            )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-
-
-def _empty(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
 
 
 def _exists(connection: sqlite3.Connection, key: Key) -> bool:
@@ -300,21 +183,3 @@ def _laid(
         if found:
             after[place] = Folder(place, tuple(sorted(found.values(), key=lambda d: d.source)))
     return after
-
-
-def _reason(code: int, error: sqlite3.Error) -> str:
-    """:returns: what is the matter, and what would be right."""
-    if code == sqlite3.SQLITE_BUSY:
-        return "another program keeps it locked"
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return f"{error}; {_user()} has to be able to write it and its directory"
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return f"{error}; damaged, or no database"
-    return str(error)
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return f"user {os.geteuid()}"
