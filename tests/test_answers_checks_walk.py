@@ -172,6 +172,12 @@ class GroupTests(SynchronousTestCase):
             ],
         )
 
+    def test_a_group_that_cannot_be_read(self) -> None:
+        """Whoever is not named elsewhere gets an error for it; still it is one problem."""
+        files = {"groups/a/a.json": "{", "default/a.json": "{}", f"{MAC}/a.json": "{}"}
+        [line] = told(files)
+        self.assertTrue(line.startswith(f"FAIL     groups/a/a.json ({MAC}): line 1: "), line)
+
     def test_what_does_not_parse(self) -> None:
         """Is told once for all that have the same mistake."""
         files = {f"{MAC}/a.ks": "{{ x\n", "default/a.ks": "{{ x\n"}
@@ -453,6 +459,10 @@ class ReportTests(SynchronousTestCase):
                 "note     2 documents: s, t: note",
             ],
         )
+
+    def test_whatever_is_written_is_one_line(self) -> None:
+        found = Report("x").add([Result(Severity.NOTE, "a\nb", "\x1b[1m …", "k\udcff")])
+        self.assertEqual(str(found.entries[0]), "note     a\\nb: k\\udcff: \\x1b[1m …")
 
     def test_a_tool_is_named(self) -> None:
         found = Report("x").add([Result(Severity.PROBLEM, "s", "no", by="xmllint")])

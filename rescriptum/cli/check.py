@@ -80,7 +80,7 @@ class CheckOptions(Command):
         with _progress(err) as follow:
             _walk(answers, self.given, report, tools, follow)
         if self["json"]:
-            out.write(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")
+            out.write(json.dumps(report.as_json(), indent=1) + "\n")
         else:
             out.write(report.as_text())
         return 1 if report.fails else 0

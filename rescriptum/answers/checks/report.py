@@ -31,7 +31,7 @@ class Entry:
         about = self.about
         place = f"line {about.line}: " if about.line else f"{about.path}: " if about.path else ""
         told = f"{about.by}: " if about.by else ""
-        return f"{_WORDS[about.severity]:<8} {self._whom()}: {told}{place}{about.text}"
+        return _line(f"{_WORDS[about.severity]:<8} {self._whom()}: {told}{place}{about.text}")
 
     def _whom(self) -> str:
         if len(self.sources) == 1:
@@ -56,6 +56,11 @@ class Entry:
             "sources": list(self.sources),
             "machines": list(self.machines),
         }
+
+
+def _line(text: str) -> str:
+    """:returns: a line, whatever documents and their names are written with."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def _named(names: Sequence[str], what: str) -> str:

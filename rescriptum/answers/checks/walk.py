@@ -42,10 +42,11 @@ class Walk:
     _seen: set[tuple[object, ...]] = field(factory=set)
     _filled: set[tuple[object, ...]] = field(factory=set)
     _checked: dict[tuple[str, bytes], Checked] = field(factory=dict)
-    _known: dict[str, Problem] = field(init=False)
+    _known: dict[str, list[Problem]] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._known = {str(each): each for each in self._answers.problems}
+        for each in self._answers.problems:
+            self._known.setdefault(each.text, []).append(each)
 
     def try_(self, trial: Trial) -> Tried:
         """:returns: everything about it; nothing is raised."""
@@ -83,14 +84,17 @@ class Walk:
 
     def _refused(self, trial: Trial, reason: str) -> Tried:
         """A broken document, whose problem may be known: then it is the same one."""
-        known = self._known.get(reason)
-        if known is not None:
-            who = "" if trial.role == DEFAULT else trial.who
-            return Tried((Result(Severity.PROBLEM, known.source, known.text, machine=who),))
         source, colon, text = reason.partition(": ")
         if not colon:
             source, text = trial.who, reason
-        return Tried((_result(trial, Severity.PROBLEM, source, text),))
+        at = 0
+        while at >= 0:
+            for known in self._known.get(reason[at:].removeprefix(": "), ()):
+                if reason.startswith(known.source):
+                    source, text = known.source, known.text
+            at = reason.find(": ", at + 1)
+        who = "" if trial.role == DEFAULT else trial.who
+        return Tried((Result(Severity.PROBLEM, source, text, machine=who),))
 
     def _rendered(self, trial: Trial, chosen: Chosen, body: Body) -> Tried:
         top = chosen.layers[-1]
