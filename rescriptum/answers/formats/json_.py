@@ -119,8 +119,7 @@ def _parsed(text: str) -> object:
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table = dict(pairs)
     if len(table) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
         raise _Unreadable(None, f"{json.dumps(twice)} comes twice in one object")
     return table
 

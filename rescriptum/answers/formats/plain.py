@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 from ...errors import MalformedDocument
@@ -66,17 +66,16 @@ def texts(top: object) -> Iterator[tuple[Path, str]]:
         if isinstance(value, str):
             yield path, value
             continue
-        inner = children(value)
-        if inner and len(path) >= MAX_DEPTH:
+        if not isinstance(value, (dict, list)):
+            continue
+        if len(path) >= MAX_DEPTH:
             raise MalformedDocument(f"line 1: {TOO_DEEP}")
-        todo += [((*path, str(key)), each) for key, each in reversed(inner)]
+        todo += [((*path, str(key)), each) for key, each in reversed(children(value))]
 
 
-def children(value: object) -> list[tuple[object, object]]:
+def children(value: dict[object, object] | list[object]) -> list[tuple[object, object]]:
     """:returns: what is in a table or list, by its keys or places."""
-    if isinstance(value, Mapping):
-        return list(value.items())
-    return list(enumerate(value)) if isinstance(value, list) else []
+    return list(value.items() if isinstance(value, dict) else enumerate(value))
 
 
 def replaced(value: object, replace: Callable[[str], object]) -> object:
