@@ -1,5 +1,7 @@
 """Tests for ``rescriptum.answers.checks.proxmox``, and of how findings and shapes speak."""
 
+import re
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -190,6 +192,17 @@ class ProxmoxTests(SynchronousTestCase):
         ):
             self.assertIn(written, GOOD)
             self.assertIn(said, found(GOOD.replace(written, instead)))
+
+    def test_values_of_any_type(self) -> None:
+        """Whatever stands for a text or a table: it is found, and nothing is raised."""
+        for text in GOOD, UNDERSCORES:
+            for written in re.findall(r" = (.+)", text):
+                for instead in ("[[]]", "2001-01-01"):
+                    wrong = text.replace(f" = {written}", f" = {instead}")
+                    self.assertNotEqual(found(wrong), [], wrong)
+            for section in re.findall(r"(?m)^\[(.+)\]$", text):
+                wrong = f"{section} = 5\n" + text.replace(f"[{section}]", "[nothing]")
+                self.assertIn(f"problem {section}: want a table, not a whole number", found(wrong))
 
     def test_what_is_no_toml(self) -> None:
         [said] = found("[global]\nfqdn =\n")

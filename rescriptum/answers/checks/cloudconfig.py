@@ -9,7 +9,9 @@ warns of keys that it does not know, and goes on.
 from collections.abc import Iterator, Mapping
 
 from ruamel.yaml import YAML
+from ruamel.yaml.constructor import SafeConstructor
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import ScalarNode
 
 from . import autoinstall
 from .finding import Checked, Finding, problem, warning
@@ -99,11 +101,24 @@ _META_DATA = table(
 _NETWORK = by_kind(table=anything)
 
 
+class _Constructor(SafeConstructor):
+    """Values as cloud-init has them, whose library takes a number without a point for text."""
+
+    def number(self, node: ScalarNode) -> object:
+        """:returns: of ``7e12345``, which may well be a serial number, what is written."""
+        written = self.construct_scalar(node)
+        return self.construct_yaml_float(node) if "." in written else written
+
+
+_Constructor.add_constructor("tag:yaml.org,2002:float", _Constructor.number)
+
+
 def _yaml() -> YAML:
     # As cloud-init reads it: YAML 1.1, where yes is true, and of two equal keys the last.
     yaml = YAML(typ="safe", pure=True)
     yaml.version = (1, 1)
     yaml.allow_duplicate_keys = True
+    yaml.Constructor = _Constructor
     return yaml
 
 

@@ -14,7 +14,6 @@ from ipaddress import ip_address, ip_interface
 from .finding import Checked, Finding, nearest, problem, warning
 from .shape import (
     Shape,
-    anything,
     by_kind,
     choice,
     flag,
@@ -147,7 +146,7 @@ _FILE = table(
             "source",
         ),
         "post-installation-webhook": _keys(
-            {"url": text, "cert-fingerprint": text, "auth-token": anything}, "url"
+            {"url": text, "cert-fingerprint": text, "auth-token": text}, "url"
         ),
     },
     ("global", "network", "disk-setup"),
