@@ -134,6 +134,13 @@ class UserDataTests(SynchronousTestCase):
             text = CLOUD_CONFIG.replace(written, instead)
             self.assertTrue(any(said in each for each in found(text)), (said, found(text)))
 
+    def test_what_a_file_holds(self) -> None:
+        files = "[{path: /x, content: !!binary aGk=}, {path: /y, content: 5}]"
+        self.assertEqual(
+            found(f"#cloud-config\nwrite_files: {files}\n"),
+            ["problem write_files[1].content: want text or binary data, not a whole number"],
+        )
+
     def test_keys_of_others_are_theirs(self) -> None:
         """Only what looks like a known key is warned about."""
         self.assertEqual(found("#cloud-config\nk3s: {enabled: true}\nstages: {}\n1: x\n")[1:], [])
@@ -147,6 +154,7 @@ class UserDataTests(SynchronousTestCase):
         for text in (
             "#!/bin/sh\n",
             "#include\nhttp://x/\n",
+            "#cloud-config-archive\n- type: text/cloud-config\n",
             "version: v1alpha1\nmachine: {}\n",
             "[]",
         ):

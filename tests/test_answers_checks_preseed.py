@@ -90,7 +90,9 @@ class PreseedTests(SynchronousTestCase):
         """It takes an answer with it, unless a comment or nothing follows."""
         said = "warning line 1: this comment ends in \\ and takes the next line with it"
         self.assertEqual(found("# a \\\nd-i time/zone string UTC\n"), [said])
-        self.assertEqual(found("# a \\\n# b\n# c \\\n\n# d \\ \n"), [])
+        self.assertEqual(
+            found("#d-i a/b string \\\n# one two three \\\n# c\n# d \\\n\n# e \\ \n"), []
+        )
 
     def test_what_is_answered_twice(self) -> None:
         """The later line counts: where documents are laid together that is as it should be."""

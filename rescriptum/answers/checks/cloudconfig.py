@@ -33,7 +33,8 @@ _HEADER = "#cloud-config"
 _JINJA = "## template: jinja"
 #: What else cloud-init takes user-data for, by how it begins; nothing of it is looked at here.
 _OTHERS = words(
-    "#! #include #cloud-boothook #part-handler #upstart-job Content-Type: MIME-Version:"
+    "#! #include #cloud-boothook #cloud-config-archive #part-handler #upstart-job Content-Type: "
+    "MIME-Version:"
 )
 
 _COMMANDS = listed(by_kind(text=text, list=listed(by_kind(text=text, number=anything))))
@@ -73,7 +74,8 @@ _KNOWN: dict[str, Shape] = {
     "write_files": listed(
         table(
             {
-                **dict.fromkeys(words("path content owner encoding"), text),
+                **dict.fromkeys(words("path owner encoding"), text),
+                "content": by_kind(text=text, data=anything),
                 "permissions": by_kind(text=text, number=anything),
                 "append": flag,
                 "defer": flag,

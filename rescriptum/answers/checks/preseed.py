@@ -77,15 +77,19 @@ def _joined(text: str) -> Iterator[_Line | Finding]:
         while last.endswith("\\") and (more := next(lines, None)) is not None:
             last = more[1]
             whole = whole[:-1] + last
-            if line.lstrip().startswith("#") and _LINE.match(last):
+            if _is_comment(line) and _LINE.match(last) and not _is_comment(last):
                 said = "this comment ends in \\ and takes the next line with it"
                 yield warning(said, line=number)
         if last.rstrip().endswith("\\") and not last.endswith("\\"):
             said = "blanks behind the \\: the line does not go on; remove them"
-            if not line.lstrip().startswith("#"):
+            if not _is_comment(line):
                 yield warning(said, line=number)
-        if whole.strip() and not whole.lstrip().startswith("#"):
+        if whole.strip() and not _is_comment(whole):
             yield _Line(number, whole)
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
 
 
 def _no_type(line: str, kind: str) -> str:

@@ -135,7 +135,7 @@ def by_kind(**shapes: Shape) -> Shape:
     What a value has to be depends on what kind of thing it is.
 
     :param shapes: by the last word of its kind: ``text``, ``table``, ``list``, ``number``,
-        ``false``, ``nothing``.
+        ``false``, ``nothing``, ``data``.
     """
     wanted = either(_NAMES[each] for each in shapes)
 
@@ -156,6 +156,7 @@ _NAMES = {
     "number": "a number",
     "false": "true or false",
     "nothing": "nothing",
+    "data": "binary data",
 }
 
 
