@@ -1,17 +1,18 @@
 """Tests for ``rescriptum.answers.admin``: what an editor is told, over every store."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.logger import LogEvent, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.admin.resource import Admin, etag
-from rescriptum.answers.answerset import AnswerSet
 from rescriptum.answers.documents import Folder, Key, Kind, Listing, Place
+from rescriptum.answers.store import AnswerStore
+from rescriptum.answers.stores.directory import AnswerDirectory
 from rescriptum.answers.stores.sqlite import SQLiteStore
 from rescriptum.answers.stores.store import Store
 from rescriptum.errors import Unavailable
@@ -23,7 +24,6 @@ from rescriptum.web.routing import answer
 
 from .webclient import PEER, Told, ask
 
-_T = TypeVar("_T")
 TOKEN = "0123456789abcdef"
 GROUP = b'# answer: member 52:54:00:00:00:01\nkey {{ machine | default("none") }}\n'
 
@@ -32,31 +32,24 @@ def machine_key(name: str, extension: str) -> Key:
     return Key(Place.checked(Kind.MACHINE, name), extension)
 
 
-class Live:
-    """A running server's answers, without threads or a clock."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.held: Deferred[None] | None = None
-        self._answers: AnswerSet | None = None
-
-    async def latest(self) -> AnswerSet:
-        self._answers = AnswerSet.of(self.store.listing(), self._answers)
-        return self._answers
-
-    async def change(self, work: Callable[[Store], _T]) -> _T:
-        if self.held is not None:
-            await self.held
-        return work(self.store)
+def ours(events: Sequence[LogEvent]) -> list[LogEvent]:
+    """:returns: those that the admin listener records."""
+    return [each for each in events if str(each.get("event")).startswith("admin.")]
 
 
 class AdminCase(SynchronousTestCase):
+    """Over a database; what comes of files is the same: see the end."""
+
     def setUp(self) -> None:
         self.path = Path(self.mktemp())
-        self.store: Store = SQLiteStore(self.path)
-        self.live = Live(self.store)
         self.now = 1000.0
-        self.admin = Admin(self.live, MemoryWorkers(), Secret(TOKEN), lambda: self.now)
+        self.store = self.opened()
+        self.changing = MemoryWorkers()
+        live = AnswerStore(self.store, self.changing, Clock())
+        self.admin = Admin(live, MemoryWorkers(), Secret(TOKEN), lambda: self.now)
+
+    def opened(self) -> Store:
+        return SQLiteStore(self.path)
 
     def ask(self, target: str, method: str = "GET", body: bytes = b"", **headers: str) -> Told:
         given = tuple((name.replace("_", "-"), value) for name, value in headers.items())
@@ -306,9 +299,9 @@ class GuardTests(AdminCase):
             self.json("/machines/m-000001?format=ks", "DELETE")
             self.ask("/machines/m-000001?format=ks", "DELETE")
             self.ask("/machines/m-000001?format=ks")
-        self.assertEqual({each["peer"] for each in events}, {PEER})
+        self.assertEqual({each["peer"] for each in ours(events)}, {PEER})
         self.assertEqual(
-            [formatEvent(each) for each in events],
+            [formatEvent(each) for each in ours(events)],
             [
                 "admin: stored m-000001/rhel.ks bytes=5",
                 "admin: deleted m-000001/rhel.ks bytes=0",
@@ -318,15 +311,15 @@ class GuardTests(AdminCase):
 
     def test_a_change_is_made_and_told_when_its_editor_has_left(self) -> None:
         """What a thread has begun cannot be taken back: at least the log knows."""
-        self.live.held = Deferred()
+        self.changing.held = True
         headers = (("authorization", f"Bearer {TOKEN}"),)
         request = Request("PUT", "/default?format=ks", PEER, headers, b"text\n")
         waiting = Deferred.fromCoroutine(answer(self.admin, request))
         waiting.cancel()
         with capturedLogs() as events:
-            self.live.held.callback(None)
+            self.changing.proceed()
         self.assertEqual(self.held(), {"default/rhel.ks": b"text\n"})
-        self.assertEqual([each["event"] for each in events], ["admin.changed"])
+        self.assertEqual([each["event"] for each in ours(events)], ["admin.changed"])
 
     def test_our_own_mistake_is_logged_once(self) -> None:
         def broken(key: object, data: bytes) -> None:
@@ -464,3 +457,53 @@ class ListenerTests(AdminCase):
         self.admin.finished(Finished(None, PEER, 400, 0, 0, 0.1, Outcome.SENT, None, "x"))
         self.admin.closed(PEER)
         self.assertEqual(self.finish(200, ""), [])
+
+
+class FilesCase(AdminCase):
+    def opened(self) -> Store:
+        return AnswerDirectory(self.path, lambda: self.now)
+
+    def write(self, name: str, data: bytes) -> None:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+class DocumentFilesTests(FilesCase, DocumentTests):
+    def test_a_file_keeps_its_name(self) -> None:
+        """And what else lies beside it."""
+        self.write("m-000001/mine.ks", b"one\n")
+        self.write("m-000001/README", b"notes")
+        self.put("/machines/m-000001?format=ks", b"two\n")
+        self.assertEqual((self.path / "m-000001/mine.ks").read_bytes(), b"two\n")
+        self.json("/machines/m-000001?format=ks", "DELETE")
+        self.assertEqual([each.name for each in (self.path / "m-000001").iterdir()], ["README"])
+
+    def test_of_two_files_none_is_removed(self) -> None:
+        """The second would be served then, which nobody asked for."""
+        self.write("m-000001/a.ks", b"one\n")
+        self.write("m-000001/b.ks", b"two\n")
+        error = self.refusal(409, "/machines/m-000001?format=ks", "DELETE")
+        self.assertIn("(nothing was changed)", error)
+        self.assertEqual(self.ask("/machines/m-000001?format=ks").body, b"one\n")
+
+    def test_an_edit_by_hand_is_seen_at_once(self) -> None:
+        """Its tag is another, so that no editor overwrites it unknowingly."""
+        self.put("/default?format=ks", b"one\n")
+        tag = self.ask("/default?format=ks").header("ETag") or ""
+        self.write("default/rhel.ks", b"by hand\n")
+        self.assertEqual(self.ask("/default?format=ks").body, b"by hand\n")
+        told = self.ask("/default?format=ks", "PUT", b"two\n", if_match=tag)
+        self.assertEqual(told.status, 412)
+
+
+class ConditionFilesTests(FilesCase, ConditionTests):
+    pass
+
+
+class GuardFilesTests(FilesCase, GuardTests):
+    pass
+
+
+class ResolveFilesTests(FilesCase, ResolveTests):
+    pass

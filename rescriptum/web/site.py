@@ -69,18 +69,6 @@ class Limits:
         """For images: ``seconds`` is how long a transfer may stand still, not how long it takes."""
         return cls(connections=transfers + WAITING, transfers=transfers, stall_seconds=seconds)
 
-    @classmethod
-    def admin(cls) -> Self:
-        """For editors and scripts: few of them, and a document is no longer than 256 KiB."""
-        return cls(
-            connections=64,
-            transfers=64,
-            total_seconds=60,
-            stall_seconds=60,
-            body_bytes=256 << 10,
-            all_bodies_bytes=8 << 20,
-        )
-
 
 class Site(Factory):
     """

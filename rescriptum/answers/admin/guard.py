@@ -85,7 +85,7 @@ def perform(
     :returns: what is wrong with the set now.
     :raises Stale: when ``condition`` does not hold.
     :raises NotFound: when there is nothing to remove.
-    :raises Conflict: when the change would break the set.
+    :raises Conflict: when the change would break the set, or the store does not make it.
     :raises Unavailable: when the store cannot be read or written; it is as it was.
     """
     listing = store.listing()
@@ -100,10 +100,15 @@ def perform(
     problems = appeared(before, after)
     if problems:
         raise Conflict(problems)
-    if change.document is None:
-        store.delete(change.key)
-    else:
-        store.put(change.key, change.document.data)
+    try:
+        if change.document is None:
+            store.delete(change.key)
+        else:
+            store.put(change.key, change.document.data)
+    except NotFound:
+        raise
+    except Refused as e:
+        raise Conflict((Problem(str(change.key), str(e)),)) from None
     try:
         return AnswerSet.of(store.listing(), after).problems
     except Unavailable:  # just now: what was to be done is done
