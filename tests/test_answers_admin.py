@@ -293,6 +293,24 @@ class GuardTests(AdminCase):
         self.assertIn("disk is full", json.loads(told.body)["error"])
         self.assertEqual(self.ask("/default?format=ks").body, b"one\n")
 
+    def test_a_set_that_cannot_be_read_afterwards_has_been_changed_all_the_same(self) -> None:
+        """The reply says both."""
+        real, calls = self.store.listing, iter("ab")  # before the change, and within it
+
+        def listing() -> Listing:
+            if next(calls, None) is None:
+                raise Unavailable("answers.db: database is locked")
+            return real()
+
+        patched = self.patch(self.store, "listing", listing)
+        with capturedLogs() as events:
+            told = self.json("/default?format=ks", "PUT", b"text\n")
+        patched.restore()
+        problem = {"source": "answers", "text": "answers.db: database is locked"}
+        self.assertEqual(told, {"status": "stored", "problems": [problem]})
+        self.assertEqual([each["event"] for each in ours(events)], ["admin.changed"])
+        self.assertEqual(self.held(), {"default/rhel.ks": b"text\n"})
+
     def test_a_change_is_a_line(self) -> None:
         with capturedLogs() as events:
             self.put("/machines/m-000001?format=ks", b"text\n")

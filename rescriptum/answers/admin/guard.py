@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from attrs import evolve, frozen
 
-from ...errors import NotFound, Refused, Unavailable
+from ...errors import NotFound, Refused
 from ...values import Problem
 from ..answerset import AnswerSet
 from ..documents import Document, Folder, Key, Listing
@@ -75,14 +75,11 @@ def appeared(before: AnswerSet, after: AnswerSet) -> tuple[Problem, ...]:
     return tuple(each for each in after.problems if each not in known)
 
 
-def perform(
-    store: Store, known: AnswerSet, change: Change, condition: Condition
-) -> tuple[Problem, ...]:
+def perform(store: Store, known: AnswerSet, change: Change, condition: Condition) -> None:
     """
     In a thread, while nobody else changes the store.
 
     :param known: a set of this store, however old: what has not changed is not looked at again.
-    :returns: what is wrong with the set now.
     :raises Stale: when ``condition`` does not hold.
     :raises NotFound: when there is nothing to remove.
     :raises Conflict: when the change would break the set, or the store does not make it.
@@ -95,7 +92,7 @@ def perform(
         held = None
     if not condition(held):
         raise Stale(f"{change.key}: not what the condition of the request names")
-    before = AnswerSet.of(listing, known)
+    before = known if listing is known.listing else AnswerSet.of(listing, known)
     after = AnswerSet.of(with_change(listing, change), before)
     problems = appeared(before, after)
     if problems:
@@ -109,7 +106,3 @@ def perform(
         raise
     except Refused as e:
         raise Conflict((Problem(str(change.key), str(e)),)) from None
-    try:
-        return AnswerSet.of(store.listing(), after).problems
-    except Unavailable:  # just now: what was to be done is done
-        return after.problems

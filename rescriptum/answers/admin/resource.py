@@ -1,7 +1,7 @@
 """The admin listener: the answer set over HTTP, for editors and scripts that have its token."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import cast
@@ -180,7 +180,7 @@ class Admin:
         try:
             known = await self._store.latest()
             work = partial(perform, known=known, change=change, condition=_condition(request))
-            problems = await self._store.change(work)
+            await self._store.change(work)
         except RescriptumError as e:
             reply = _refusal(e)
             self._refused(request, reply.status, str(e))
@@ -192,7 +192,16 @@ class Admin:
         )
         record(self._log, changed)
         headers = (("ETag", etag(data)),) if change.document is not None else ()
-        return _told(200, {"status": outcome, "problems": shown(problems)}, headers)
+        problems = shown(await self._problems())
+        return _told(200, {"status": outcome, "problems": problems}, headers)
+
+    async def _problems(self) -> Sequence[Problem]:
+        """Of the set as it is after a change: that has been made, whatever comes of this."""
+        try:
+            answers = self._store.fresh() or await self._store.latest()
+        except Unavailable as e:
+            return [Problem("answers", str(e))]
+        return answers.problems
 
     def _refused(self, request: Request, status: int, reason: str) -> None:
         refused = AdminRefused(
