@@ -32,7 +32,7 @@ class Kind(Enum):
     DEFAULT = "default"
 
 
-@frozen(order=True)
+@frozen(order=True, cache_hash=True)
 class Place:
     """
     A directory of the set.
@@ -65,7 +65,7 @@ class Place:
         return cls(kind, name)
 
 
-@frozen(order=True)
+@frozen(order=True, cache_hash=True)
 class Key:
     """
     Which document: there is one of each extension in a place.
