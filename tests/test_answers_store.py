@@ -1,9 +1,6 @@
 """Tests for ``rescriptum.answers.store``."""
 
-import os
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from twisted.internet.defer import Deferred
@@ -11,283 +8,450 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.answers.documents import MAX_DOCUMENT, AnswerSet
-from rescriptum.answers.store import MAX_AGE, AnswerDirectory, AnswerStore
-from rescriptum.errors import Unavailable
+from rescriptum.answers.answerset import AnswerSet
+from rescriptum.answers.documents import Document, Folder, Key, Kind, Listing, Place
+from rescriptum.answers.formats.table import BY_EXTENSION
+from rescriptum.answers.store import MAX_AGE, MAX_CHANGES, VERIFY, AnswerStore
+from rescriptum.answers.stores.store import Store
+from rescriptum.errors import NotFound, Refused, Unavailable
+from rescriptum.testing import MemoryWorkers
+from rescriptum.values import Problem
 
 _T = TypeVar("_T")
 
+KEY = Key(Place(Kind.MACHINE, "machine-1"), "ks")
 
-class HeldWorkers:
-    """Workers whose work is done when the test says so; counts what was asked of them."""
+
+class MemoryStore:
+    """
+    A store of one machine's documents.
+
+    :ivar broken: what reading it raises.
+    :ivar problems: of the store itself.
+    :ivar listed: how often it was read.
+    """
 
     def __init__(self) -> None:
-        self.held: list[Callable[[], None]] = []
-        self.asked = 0
+        self.held: dict[str, bytes] = {"ks": b"1"}
+        self.broken: Exception | None = None
+        self.problems: tuple[Problem, ...] = ()
+        self.listed = 0
+        self._listing: Listing | None = None
+        self._of: object = None
 
-    async def run(self, work: Callable[[], _T]) -> _T:
-        self.asked += 1
-        done: Deferred[_T] = Deferred()
+    def describe(self) -> str:
+        return "memory:"
 
-        def perform() -> None:
-            try:
-                result = work()
-            except Unavailable:
-                done.errback()
-            else:
-                done.callback(result)
+    def listing(self) -> Listing:
+        self.listed += 1
+        if self.broken is not None:
+            raise self.broken
+        state = (dict(self.held), self.problems)
+        if self._listing is None or state != self._of:
+            documents = tuple(
+                Document.of(f"machine-1/x.{each}", BY_EXTENSION[each], data)
+                for each, data in self.held.items()
+            )
+            folders = {KEY.place: Folder(KEY.place, documents)} if documents else {}
+            self._listing, self._of = Listing(folders, self.problems), state
+        return self._listing
 
-        self.held.append(perform)
-        return await done
+    def keys(self) -> list[Key]:
+        return [Key(KEY.place, each) for each in self.held]
 
-    def work(self) -> None:
-        held, self.held = self.held, []
-        for perform in held:
-            perform()
+    def get(self, key: Key) -> bytes:
+        return self.held[key.extension]
+
+    def put(self, key: Key, data: bytes) -> None:
+        self.held[key.extension] = data
+
+    def delete(self, key: Key) -> None:
+        if self.held.pop(key.extension, None) is None:
+            raise NotFound(str(key))
+
+    def move(self, key: Key, to: Key) -> None:
+        raise NotImplementedError
 
 
-class Directory(SynchronousTestCase):
-    """A directory of answers to write in."""
+class MemoryWatcher:
+    """
+    Satisfies ``Watcher``.
+
+    :ivar complete: whether it sees everything.
+    :ivar calls: what it was asked, in order.
+    """
+
+    def __init__(self) -> None:
+        self.complete = True
+        self.calls: list[str] = []
+        self.changed: Callable[[], None] = lambda: None
+
+    def start(self, changed: Callable[[], None]) -> None:
+        self.calls.append("start")
+        self.changed = changed
+
+    def doubt(self) -> None:
+        self.calls.append("doubt")
+
+    def resume(self) -> None:
+        self.calls.append("resume")
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def taken(self) -> list[str]:
+        """:returns: the calls since this was last asked."""
+        calls, self.calls = self.calls, []
+        return calls
+
+
+def body(answers: AnswerSet | None, extension: str = "ks") -> bytes:
+    assert answers is not None
+    return answers.machines["machine-1"].documents[extension].data
+
+
+class StoreCase(SynchronousTestCase):
+    watcher: MemoryWatcher | None = None
 
     def setUp(self) -> None:
-        self.path = Path(self.mktemp())
-        self.path.mkdir()
-        self.now = time.time() + 3600  # files written now look old
-
-    def write(self, name: str, data: bytes = b"x") -> Path:
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        return path
-
-
-class AnswerDirectoryTests(Directory):
-    def setUp(self) -> None:
-        super().setUp()
-        self.directory = AnswerDirectory(self.path, lambda: self.now)
-
-    def bodies(self) -> dict[str, object]:
-        answers = self.directory.read()
-        return {
-            document.source: document.body
-            for documents in (*answers.machines.values(), answers.defaults)
-            for document in documents.values()
-        }
-
-    def problems(self) -> dict[str, str]:
-        return {each.source: each.text for each in self.directory.read().problems}
-
-    def test_layout(self) -> None:
-        """
-        Directories are machines, ``default`` is nobody's, ``groups`` is kept out; other files,
-        deeper directories and everything hidden are ignored.
-        """
-        self.write("m1/boot.ipxe", b"1")
-        self.write("m1/README.md")
-        self.write("m1/deeper/x.ks")
-        self.write("m1/dir.ks/x")
-        self.write("m1/._boot.toml", b"AppleDouble")
-        self.write(".git/x.ks")
-        self.write("default/any.KS", b"2")
-        self.write("groups/g/x.ks")
-        self.write("README.md")
-        self.assertEqual(self.bodies(), {"m1/boot.ipxe": b"1", "default/any.KS": b"2"})
-        self.assertEqual(self.problems(), {})
-
-    def test_flat_files(self) -> None:
-        self.write("m1.toml")
-        self.assertEqual(self.problems(), {"m1.toml": "not served: it belongs in m1/proxmox.toml"})
-
-    def test_links_in_a_circle(self) -> None:
-        """
-        A machine behind a link that leads nowhere may have any document: it gets an error, never
-        the default. The others are served.
-        """
-        (self.path / "loop").symlink_to("loop")
-        (self.path / "m1").symlink_to("unmounted")
-        self.write("m2/x.ks", b"2")
-        machines = self.directory.read().machines
-        self.assertEqual(machines["m2"]["ks"].body, b"2")
-        for name in ("loop", "m1"):
-            self.assertEqual({each.body for each in machines[name].values()}, {None})
-            self.assertEqual(self.problems()[name], "a symbolic link that leads nowhere")
-
-    def test_links_are_followed(self) -> None:
-        """To a file and to a directory; one that leads nowhere is a broken document."""
-        self.write("m1/boot.ipxe", b"1")
-        (self.path / "m2").symlink_to("m1")
-        self.write("m3/x.md")
-        (self.path / "m3" / "x.ks").symlink_to("../m1/boot.ipxe")
-        (self.path / "m3" / "x.cfg").symlink_to("nowhere")
-        bodies = self.bodies()
-        self.assertEqual((bodies["m2/boot.ipxe"], bodies["m3/x.ks"]), (b"1", b"1"))
-        self.assertIsNone(bodies["m3/x.cfg"])
-        self.assertEqual(list(self.problems()), ["m3/x.cfg"])
-
-    def test_a_directory_that_is_missing_is_empty(self) -> None:
-        """And that is a problem to tell: most often it is a name that was misspelt."""
-        directory = AnswerDirectory(self.path / "none", lambda: self.now)
-        self.assertEqual(directory.read().machines, {})
-        [problem] = directory.read().problems
-        self.assertEqual(problem.source, str(self.path / "none"))
-        self.assertIn("no such directory", problem.text)
-
-    def test_one_that_cannot_be_listed_is_not(self) -> None:
-        """Machines must not be told that nothing claims them because a disk has gone."""
-        directory = AnswerDirectory(self.write("file"), lambda: self.now)
-        with self.assertRaises(Unavailable) as caught:
-            directory.read()
-        self.assertIn("Not a directory", str(caught.exception))
-
-    def test_what_is_no_file_is_never_opened(self) -> None:
-        """A pipe would block the thread for ever."""
-        self.write("m1/x.md")
-        os.mkfifo(self.path / "m1" / "x.ks")
-        self.assertEqual(self.problems(), {"m1/x.ks": "not a regular file"})
-
-    def test_what_cannot_be_read_is_a_problem_and_the_rest_is_served(self) -> None:
-        self.write("m1/x.ks", b"1")
-        self.write("m2/x.ks", b"2")
-        (self.path / "m1" / "x.ks").unlink()
-        (self.path / "m1" / "x.ks").symlink_to("x.ks")  # a loop: not even root can open it
-        self.assertEqual(self.bodies(), {"m1/x.ks": None, "m2/x.ks": b"2"})
-        self.assertTrue(self.problems()["m1/x.ks"].startswith("unreadable: "))
-
-    def test_no_more_than_the_bound_is_read(self) -> None:
-        """A disc image that somebody called ``.cfg`` does not fill the memory."""
-        with self.write("m1/x.cfg").open("r+b") as file:
-            file.truncate(MAX_DOCUMENT * 1000)
-        self.assertEqual(self.problems(), {"m1/x.cfg": f"larger than {MAX_DOCUMENT} bytes"})
-
-    def test_nothing_changed_nothing_made(self) -> None:
-        """The very same set comes back, and no file was opened for it."""
-        self.write("m1/x.ks", b"1")
-        first = self.directory.read()
-        os.chmod(self.path, 0o755)
-        opened = []
-        self.patch(os, "open", lambda *args, **kw: opened.append(args))
-        self.assertIs(self.directory.read(), first)
-        self.assertEqual(opened, [])
-
-    def test_only_what_changed_is_read(self) -> None:
-        """A file of the same size, changed in place, even with its old time put back."""
-        path = self.write("m1/x.ks", b"1")
-        self.write("m2/x.ks", b"2")
-        kept = self.directory.read().machines["m2"]["ks"]
-        times = path.stat()
-        path.write_bytes(b"3")
-        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        self.assertEqual(self.bodies(), {"m1/x.ks": b"3", "m2/x.ks": b"2"})
-        self.assertIs(self.directory.read().machines["m2"]["ks"], kept)
-
-    def test_a_file_just_written_is_read_again(self) -> None:
-        """Its times may be too coarse to tell a second writing: they are not believed yet."""
-        self.write("m1/x.ks", b"1")
-        opened = []
-        real = os.open
-
-        def counting(path: str, flags: int) -> int:
-            opened.append(path)
-            return real(path, flags)
-
-        self.patch(os, "open", counting)
-        for later, expected in ((0, 1), (1, 2), (30, 3), (31, 3)):
-            self.now = time.time() + later
-            self.directory.read()
-            self.assertEqual(len(opened), expected, later)
-
-    def test_what_is_gone_is_gone(self) -> None:
-        path = self.write("m1/x.ks", b"1")
-        self.bodies()
-        path.unlink()
-        self.assertEqual(self.bodies(), {})
-        path.parent.rmdir()
-        self.assertEqual(self.directory.read().machines, {})
-
-
-class AnswerStoreTests(Directory):
-    def setUp(self) -> None:
-        super().setUp()
-        self.clock, self.workers = Clock(), HeldWorkers()
-        self.clock.advance(self.now)
-        self.store = AnswerStore(self.path, self.workers, self.clock)
-        self.write("m1/x.ks", b"1")
+        self.clock, self.workers, self.memory = Clock(), MemoryWorkers(), MemoryStore()
+        self.clock.advance(1e9)
+        self.store = AnswerStore(self.memory, self.workers, self.clock, self.watcher)
 
     def latest(self) -> Deferred[AnswerSet]:
         return Deferred.fromCoroutine(self.store.latest())
 
+    def change(self, work: Callable[[Store], _T]) -> Deferred[_T]:
+        return Deferred.fromCoroutine(self.store.change(work))
+
     def read(self) -> AnswerSet:
-        waiting = self.latest()
-        self.workers.work()
-        return self.successResultOf(waiting)
+        return self.successResultOf(self.latest())
+
+
+class AnswerStoreTests(StoreCase):
+    """Without a watcher."""
 
     def test_nothing_is_read_before_somebody_asks(self) -> None:
+        self.store.start()
         self.assertIsNone(self.store.fresh())
-        self.assertEqual(self.workers.asked, 0)
+        self.assertEqual(self.memory.listed, 0)
 
     def test_a_set_is_fresh_for_a_second(self) -> None:
         """From when its reading began: a change during it may be in it or not."""
+        self.workers.held = True
         waiting = self.latest()
         self.clock.advance(0.75)
-        self.workers.work()
+        self.workers.proceed()
         answers = self.successResultOf(waiting)
         self.assertIs(self.store.fresh(), answers)
         self.clock.advance(MAX_AGE - 0.75)
         self.assertIs(self.store.fresh(), answers)
         self.clock.advance(0.01)
         self.assertIsNone(self.store.fresh())
+        self.assertEqual(self.memory.listed, 1)
 
     def test_a_clock_that_was_set_back_makes_it_old(self) -> None:
         self.read()
         self.clock.rightNow -= 3600
         self.assertIsNone(self.store.fresh())
 
+    def test_the_set_is_made_anew_where_something_changed(self) -> None:
+        """Of what it was made of before; else it is the same object."""
+        first = self.read()
+        self.clock.advance(10)
+        self.assertIs(self.read(), first)
+        self.memory.held["ipxe"] = b"2"
+        self.clock.advance(10)
+        second = self.read()
+        self.assertEqual((body(second), body(second, "ipxe")), (b"1", b"2"))
+
     def test_those_that_wait_together_wait_for_one_reading(self) -> None:
+        self.workers.held = True
         waiting = [self.latest() for _ in range(5)]
-        self.workers.work()
+        self.workers.proceed()
         [answers] = {id(self.successResultOf(each)) for each in waiting}
-        self.assertEqual((self.workers.asked, answers), (1, id(self.store.fresh())))
+        self.assertEqual((self.memory.listed, answers), (1, id(self.store.fresh())))
 
     def test_one_that_leaves_takes_nobody_with_it(self) -> None:
         """A machine that hangs up cancels its own waiting, not the reading."""
+        self.workers.held = True
         first, second = self.latest(), self.latest()
         first.cancel()
         self.failureResultOf(first)
-        self.workers.work()
+        self.workers.proceed()
         self.assertIs(self.successResultOf(second), self.store.fresh())
 
     def test_a_failed_reading_is_told_to_all_and_tried_again(self) -> None:
-        (self.path / "m1" / "x.ks").unlink()
-        (self.path / "m1").rmdir()
-        self.path.rmdir()
-        self.path.write_bytes(b"")
+        self.read()
+        self.clock.advance(10)
+        self.memory.broken = Unavailable("gone")
+        self.workers.held = True
         waiting = [self.latest(), self.latest()]
-        self.workers.work()
+        self.workers.proceed()
         for each in waiting:
             self.failureResultOf(each, Unavailable)
         self.assertIsNone(self.store.fresh())
-        self.path.unlink()
-        self.assertEqual(self.read().machines, {})
+        self.memory.broken = None
+        self.assertEqual(body(self.read()), b"1")
 
     def test_problems_are_said_when_they_appear_and_when_they_clear(self) -> None:
         """Not each second in between."""
 
-        def said() -> list[tuple[str, str]]:
+        def said() -> list[tuple[str, str, str]]:
             with capturedLogs() as events:
                 self.read()
-            return [(each["log_level"].name, each["source"]) for each in events]
+            return [(each["log_level"].name, each["source"], each["reason"]) for each in events]
 
         self.assertEqual(said(), [])
-        self.write("m1/y.toml", b"a =")
-        self.write("m2.toml")
-        self.assertEqual(said(), [("warn", "m2.toml"), ("warn", "m1/y.toml")])
+        self.memory.problems = (Problem("m2.ks", "loose"),)
+        self.memory.held["cfg"] = b"{{"
+        first, second = said()
+        self.assertEqual(first, ("warn", "m2.ks", "loose"))
+        self.assertEqual(second[:2], ("warn", "machine-1/x.cfg"))
         self.assertEqual(said(), [])
-        self.write("m1/y.toml", b"a = 1")
-        self.assertEqual(said(), [("info", "m1/y.toml")])
+        del self.memory.held["cfg"]
+        self.assertEqual(said(), [("info", *second[1:])])
 
     def test_a_thousand_problems_are_a_few_lines(self) -> None:
-        for at in range(200):
-            self.write(f"m{at}.toml")
+        """When they appear, and when they clear."""
+        for problems, wanted in ((200, (51, 150)), (0, (50, None))):
+            self.memory.problems = tuple(Problem(f"m{at}", "wrong") for at in range(problems))
+            with capturedLogs() as events:
+                self.read()
+            self.assertEqual((len(events), events[-1].get("count")), wanted)
+
+    def test_stops(self) -> None:
+        """There is nothing to stop, but somebody may still be reading."""
+        self.workers.held = True
+        waiting = self.latest()
+        stopped = Deferred.fromCoroutine(self.store.stop())
+        self.assertNoResult(stopped)
+        self.workers.proceed()
+        self.successResultOf(waiting)
+        self.successResultOf(stopped)
+
+
+class ChangeTests(StoreCase):
+    def put(self, data: bytes) -> Deferred[None]:
+        return self.change(lambda store: store.put(KEY, data))
+
+    def test_a_change_is_seen_at_once(self) -> None:
+        """By who asks after it, however fresh the set was; nothing is read for it."""
+        self.read()
+        self.successResultOf(self.put(b"2"))
+        self.assertEqual(body(self.store.fresh()), b"2")
+        self.assertEqual(self.memory.listed, 2)
+        self.assertEqual(self.successResultOf(self.change(lambda store: store.get(KEY))), b"2")
+
+    def test_one_after_the_other(self) -> None:
+        """In the order in which they were asked for; a reading waits for its turn too."""
+        self.workers.held = True
+        first, reading, second = self.put(b"2"), self.latest(), self.put(b"3")
+        self.workers.proceed()
+        for each in (first, second):
+            self.successResultOf(each)
+        self.assertEqual(body(self.successResultOf(reading)), b"2")
+        self.assertEqual(body(self.store.fresh()), b"3")
+
+    def test_nobody_touches_the_store_meanwhile(self) -> None:
+        """There may be many threads: no two of them have the store."""
+
+        class Counting(MemoryWorkers):
+            running = most = 0
+
+            async def run(self, work: Callable[[], _T]) -> _T:
+                self.running += 1
+                self.most = max(self.most, self.running)
+                try:
+                    return await super().run(work)
+                finally:
+                    self.running -= 1
+
+        workers = Counting(held=True)
+        self.store = AnswerStore(self.memory, workers, self.clock)
+        waiting: list[Deferred[object]] = [self.put(b"2"), self.latest(), self.put(b"3")]  # type: ignore[list-item]
+        workers.proceed()
+        for each in waiting:
+            self.successResultOf(each)
+        self.assertEqual((workers.most, workers.done), (1, 3))
+
+    def test_a_change_that_fails(self) -> None:
+        """Tells who wanted it, and nobody else; the next one is made."""
+        first = self.read()
+
+        def refuse(store: Store) -> None:
+            raise Refused("no")
+
+        self.failureResultOf(self.change(refuse), Refused)
+        self.assertIs(self.store.fresh(), first)
+        self.successResultOf(self.put(b"2"))
+        self.assertEqual(body(self.store.fresh()), b"2")
+
+    def test_a_change_after_which_nothing_can_be_read(self) -> None:
+        """It was made, and that is what its caller is told; who asks then is told the rest."""
+        self.read()
+
+        def last(store: Store) -> str:
+            store.put(KEY, b"2")
+            self.memory.broken = Unavailable("gone")
+            return "made"
+
+        self.assertEqual(self.successResultOf(self.change(last)), "made")
+        self.assertIsNone(self.store.fresh())
+        self.failureResultOf(self.latest(), Unavailable)
+
+    def test_who_leaves_does_not_undo_it(self) -> None:
+        """Nor is another one let in before it is done."""
+        self.workers.held = True
+        first, second = self.put(b"2"), self.put(b"3")
+        first.cancel()
+        self.failureResultOf(first)
+        failing = self.change(lambda store: store.delete(Key(KEY.place, "cfg")))
+        failing.cancel()
+        self.failureResultOf(failing)
+        self.assertEqual(self.workers.done, 0)
+        self.workers.proceed()
+        self.successResultOf(second)
+        self.assertEqual(self.memory.held, {"ks": b"3"})
+
+    def test_a_queue_has_an_end(self) -> None:
+        """Whoever comes then is told to come back; afterwards there is room again."""
+        self.workers.held = True
+        waiting = [self.put(b"%d" % at) for at in range(MAX_CHANGES)]
+        self.failureResultOf(self.put(b"x"), Unavailable)
+        self.workers.proceed()
+        for each in waiting:
+            self.successResultOf(each)
+        self.assertEqual(body(self.store.fresh()), b"%d" % (MAX_CHANGES - 1))
+        self.successResultOf(self.put(b"x"))
+
+
+class WatchedStoreTests(StoreCase):
+    """With a watcher."""
+
+    def setUp(self) -> None:
+        self.watcher = self.watching = MemoryWatcher()
+        super().setUp()
+        self.store.start()
+        self.first = self.read()
+
+    def test_started(self) -> None:
+        """The first reading relies on nothing that was told before it."""
+        self.assertEqual(self.watching.taken(), ["start", "doubt", "resume"])
+
+    def test_a_set_that_is_watched_does_not_age(self) -> None:
+        self.clock.advance(VERIFY)
+        self.assertIs(self.store.fresh(), self.first)
+        self.assertEqual(self.memory.listed, 1)
+
+    def test_what_is_told_is_read(self) -> None:
+        """Without anybody asking; who asks meanwhile gets what there was, but not for long."""
+        self.memory.held["ks"] = b"2"
+        self.workers.held = True
+        self.watching.taken()
+        self.watching.changed()
+        self.assertIs(self.store.fresh(), self.first)
+        self.clock.advance(MAX_AGE / 2)
+        self.assertIs(self.store.fresh(), self.first)
+        self.clock.advance(0.01)
+        self.assertIsNone(self.store.fresh())
+        waiting = self.latest()
+        self.assertEqual(self.watching.taken(), [])
+        self.workers.proceed()
+        self.assertEqual(body(self.successResultOf(waiting)), b"2")
+        self.assertIs(self.store.fresh(), self.successResultOf(self.latest()))
+        self.assertEqual(self.watching.taken(), ["resume"] * 2)
+
+    def test_told_while_it_is_read(self) -> None:
+        """The reading that is under way is followed by no other: its watcher tells again."""
+        self.workers.held = True
+        waiting = self.latest()
+        self.watching.changed()
+        self.workers.proceed()
+        self.successResultOf(waiting)
+        self.assertEqual(self.memory.listed, 2)
+
+    def test_what_is_not_all_watched_ages(self) -> None:
+        self.watching.complete = False
+        self.read()
+        self.clock.advance(MAX_AGE)
+        self.assertIsNotNone(self.store.fresh())
+        self.clock.advance(0.01)
+        self.assertIsNone(self.store.fresh())
+        self.watching.complete = True
+        self.read()
+        self.clock.advance(VERIFY / 2)
+        self.assertIsNotNone(self.store.fresh())
+
+    def test_verified_while_requests_come(self) -> None:
+        """Who comes does not wait for it; each half minute, and never when nobody comes."""
+        self.watching.taken()
+        self.clock.advance(VERIFY * 10)
+        self.assertEqual(self.watching.taken(), [])
+        self.memory.held["ks"] = b"2"
+        self.workers.held = True
+        for _ in range(3):
+            self.assertIs(self.store.fresh(), self.first)
+        self.workers.proceed()
+        self.assertEqual(self.watching.taken(), ["doubt", "resume"])
+        self.assertEqual(body(self.store.fresh()), b"2")
+        self.clock.advance(VERIFY - 0.01)
+        self.store.fresh()
+        self.assertEqual(self.watching.taken(), [])
+        self.read()
+        self.assertEqual(self.watching.taken(), ["resume"])
+        self.clock.advance(0.02)
+        self.store.fresh()
+        self.assertEqual(self.watching.taken(), ["doubt", "resume"])
+
+    def test_a_clock_that_was_set_back(self) -> None:
+        """Does not put off the next verification for as long as it was set back."""
+        self.watching.taken()
+        self.clock.rightNow -= 3600
+        self.assertIsNone(self.store.fresh())
+        self.read()
+        self.assertEqual(self.watching.taken(), ["doubt", "resume"])
+        self.assertIsNotNone(self.store.fresh())
+
+    def test_a_change(self) -> None:
+        """Reads what it made, relying on what is told of it."""
+        self.watching.taken()
+        self.successResultOf(self.change(lambda store: store.put(KEY, b"2")))
+        self.assertEqual(body(self.store.fresh()), b"2")
+        self.assertEqual(self.watching.taken(), ["resume"])
+
+    def test_a_change_that_fails_lets_the_watcher_go_on(self) -> None:
+        self.watching.taken()
+
+        def refuse(store: Store) -> None:
+            raise Refused("no")
+
+        self.failureResultOf(self.change(refuse), Refused)
+        self.assertEqual(self.watching.taken(), ["resume"])
+
+    def test_a_reading_that_fails_while_nobody_waits(self) -> None:
+        """Is said; from then on requests ask again, and are told."""
+        self.memory.broken = Unavailable("/srv/answers: Input/output error")
         with capturedLogs() as events:
-            self.read()
-        self.assertEqual((len(events), events[-1]["count"]), (51, 150))
+            self.watching.changed()
+        [event] = events
+        self.assertEqual(event["reason"], "/srv/answers: Input/output error")
+        self.assertIsNone(self.store.fresh())
+        self.failureResultOf(self.latest(), Unavailable)
+        self.memory.broken = ZeroDivisionError()
+        self.watching.changed()
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+        self.assertIsNone(self.store.fresh())
+
+    def test_stops_when_nobody_reads(self) -> None:
+        """A directory must not be closed under who reads it."""
+        self.workers.held = True
+        waiting, changing = self.latest(), self.change(lambda store: store.put(KEY, b"2"))
+        self.watching.taken()
+        stopped = Deferred.fromCoroutine(self.store.stop())
+        self.assertEqual(self.watching.taken(), [])
+        self.workers.proceed()
+        self.successResultOf(stopped)
+        self.successResultOf(waiting)
+        self.successResultOf(changing)
+        self.assertEqual(self.watching.taken(), ["resume", "resume", "stop"])

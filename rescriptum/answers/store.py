@@ -74,7 +74,7 @@ class AnswerStore:
         self._made: AnswerSet | None = None
         self._answers: AnswerSet | None = None
         self._since, self._until = 0.0, -inf
-        self._verify_at = inf if watcher is None else 0.0
+        self._verify_at = inf if watcher is None else -inf
         self._problems: frozenset[Problem] = frozenset()
         self._reading = False
         self._waiting: list[Deferred[AnswerSet]] = []
@@ -158,7 +158,9 @@ class AnswerStore:
     async def _refresh(self) -> AnswerSet:
         async with self._lock:
             started = self._clock.seconds()
-            verify = not self._verify_at - VERIFY <= started <= self._verify_at
+            verify = self._watcher is not None and not (
+                self._verify_at - VERIFY <= started <= self._verify_at
+            )
             try:
                 answers = await self._workers.run(lambda: self._current(verify))
             finally:

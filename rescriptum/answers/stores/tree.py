@@ -134,11 +134,6 @@ class Tree:
             return False  # another directory has taken its place
         if self._groups is not None:
             levels[self._groups.source.rstrip("/")] = self._groups
-        for key, level in levels.items():
-            if key in self._watches.polled and level.look(
-                status if level is self._root else os.stat(level.path), now
-            ):
-                return False
         touched = self._watches.polled.difference(levels)
         for key, name in told:
             if key not in levels:
@@ -148,9 +143,14 @@ class Tree:
             else:
                 levels[key].note(name)
                 touched.add(f"{levels[key].source}{name}")
+        for key, level in levels.items():
+            if key in self._watches.polled:
+                found = status if level is self._root else os.stat(level.path)
+                if level.look(found, now):
+                    return False
         # Those that are gone first, as above.
-        found = [self._located(key) for key in touched]
-        for level, name in sorted(found, key=lambda each: each[1] in each[0].directories):
+        located = [self._located(key) for key in touched]
+        for level, name in sorted(located, key=lambda each: each[1] in each[0].directories):
             self._visit(level, name, now)
         return True
 
