@@ -71,6 +71,12 @@ class ScriptTests(SynchronousTestCase):
         self.assertEqual(found("#!ipxe\necho ${${a}b} }{ $x ${}\n"), [])
         self.assertEqual(len(found("#!ipxe\necho ${${a}b\n")), 1)
 
+    def test_a_last_line_that_goes_on(self) -> None:
+        """Nothing follows it, and it is looked at all the same."""
+        self.assertEqual(
+            found("#!ipxe\nbot \\"), ["warning line 2: unknown command 'bot'; did you mean boot?"]
+        )
+
     def test_our_own_scripts(self) -> None:
         """What machines run first has nothing wrong with it."""
         for script in (

@@ -26,7 +26,8 @@ UNATTEND = """<?xml version="1.0" encoding="utf-8"?>
     <component name="Microsoft-Windows-Setup" processorArchitecture="amd64"
       publicKeyToken="31bf3856ad364e35" language="neutral" versionScope="nonSxS"><X/></component>
   </settings>
-  <settings pass="oobeSystem"/>
+  <settings pass="oobeSystem"><x xmlns="urn:x"/></settings>
+  <servicing/>
 </unattend>
 """
 

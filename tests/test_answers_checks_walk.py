@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.answerset import AnswerSet
 from rescriptum.answers.checks import survey
-from rescriptum.answers.checks.finding import Severity
+from rescriptum.answers.checks.finding import Checked, Severity
 from rescriptum.answers.checks.report import Report
 from rescriptum.answers.checks.result import Result
 from rescriptum.answers.checks.table import CHECKS
@@ -172,6 +172,39 @@ class GroupTests(SynchronousTestCase):
             ],
         )
 
+    def test_each_broken_group_has_its_own(self) -> None:
+        """Even where what is wrong is the same."""
+        answers = answer_set(
+            {
+                "groups/a/a.ks": f"# answer: extends none\n# answer: member {MAC}\n",
+                "groups/b/a.ks": "# answer: extends none\n# answer: member a1b2c3\n",
+            }
+        )
+        results = [each for t in trials(answers) for each in Walk(answers).try_(t).results]
+        self.assertEqual(
+            [(each.source, each.machine) for each in results],
+            [("groups/a/a.ks", MAC), ("groups/b/a.ks", "a1b2c3")],
+        )
+
+    def test_a_member_with_a_document_is_one_machine(self) -> None:
+        """It is in the group's list and in the directory, and its answer is counted once."""
+        files = {"groups/a/a.ks": f"# answer: member {MAC}\n{KS}", f"{MAC}/a.ks": "text\n"}
+        self.assertEqual(report(files).kinds, {"kickstart": 1})
+
+    def test_equal_answers_are_looked_at_once(self) -> None:
+        looked: list[bytes] = []
+
+        def check(data: bytes) -> Checked:
+            looked.append(data)
+            return Checked("x")
+
+        answers = answer_set({"groups/a/a.ks": f"# answer: member {MAC}, a1b2c3\n{KS}"})
+        walk = Walk(answers, checks={"ks": check})
+        kinds = [
+            tried.rendered and tried.rendered.kind for tried in map(walk.try_, trials(answers))
+        ]
+        self.assertEqual((kinds, looked), (["x", "x"], [KS.encode()]))
+
     def test_a_group_that_cannot_be_read(self) -> None:
         """Whoever is not named elsewhere gets an error for it; still it is one problem."""
         files = {"groups/a/a.json": "{", "default/a.json": "{}", f"{MAC}/a.json": "{}"}
@@ -245,6 +278,42 @@ class GroupTests(SynchronousTestCase):
             ],
         )
 
+    def test_an_example_says_its_path(self) -> None:
+        """Facts that no query has are where they belong."""
+        example = {"path": "/x/json/special", "serial": "s"}
+        document = {"match": {"path": "x/json/special"}, "examples": [example], "a": "{{ path }}"}
+        found = report({"groups/a/a.json": json.dumps(document)})
+        self.assertEqual((found.entries, found.kinds), ((), {"json": 1}))
+
+    def test_an_example_that_another_group_claims(self) -> None:
+        examples = '"examples": [{"x": "1", "y": "2"}]'
+        files = {
+            "groups/a/a.json": f'{{"match": {{"x": "1", "y": "2"}}, {examples}}}',
+            "groups/b/a.json": f'{{"match": {{"x": "1"}}, {examples}}}',
+        }
+        self.assertEqual(
+            told(files),
+            [
+                "FAIL     groups/b/a.json (examples[1]): does not reach it: the answer is "
+                "groups/a/a.json",
+                "note     groups/b/a.json: claims by x = 1: not checked without examples in it, or "
+                "--facts",
+            ],
+        )
+
+    def test_a_default_that_a_group_is_before(self) -> None:
+        files = {
+            "groups/a/a.json": '{"match": {"mac": "*"}, "examples": [{"mac": "a1b2c3"}]}',
+            "default/a.json": "{}",
+        }
+        self.assertEqual(
+            told(files),
+            [
+                "note     default/a.json: not checked: groups/a/a.json claims the request that was "
+                "made for it"
+            ],
+        )
+
     def test_a_group_arms_for_ever(self) -> None:
         """S46: what ``/installed`` never takes away is told."""
         files = {
@@ -258,6 +327,10 @@ class GroupTests(SynchronousTestCase):
                 "network"
             ],
         )
+
+    def test_a_group_of_members_arms_them_alone(self) -> None:
+        [note] = told({"groups/a/a.ipxe": f"# answer: member {MAC}\n{IPXE}"})
+        self.assertIn("arms 1 machine, and /installed never", note)
 
     def test_repeats_are_how_a_machine_wins(self) -> None:
         """In one document they are a mistake; over a group they are what is meant."""
@@ -354,6 +427,16 @@ class FactsTests(SynchronousTestCase):
         self.assertEqual([str(each) for each in found.entries][1:], [])
         self.assertIn("(examples[1]): does not reach it", str(found.entries[0]))
         self.assertEqual(found.kinds, {"json": 2})
+
+    def test_an_example_that_does_not_help(self) -> None:
+        """It lacks something, or makes another request of it."""
+        base = {"members": [MAC], "a": "{{ serial }} {{ asset }}"}
+        said = f"note     groups/g/a.json ({MAC}): needs serial, asset from the request: not"
+        for example in {"serial": "s"}, {"serial": "s", "asset": "52-54-00-00-00-02"}:
+            files = {"groups/g/a.json": json.dumps({**base, "examples": [example]})}
+            files["52-54-00-00-00-02/a.json"] = "{}"
+            lines = told(files)
+            self.assertTrue(any(each.startswith(said) for each in lines), lines)
 
     def test_names_that_look_misspelt(self) -> None:
         [line] = told({f"{MAC}/a.ks": f"{KS}# {{{{ serail }}}}\n"})

@@ -74,8 +74,6 @@ class _Reading:
 
     def findings(self) -> Iterator[Finding]:
         for number, line in self._lines:
-            if not line.strip() or line.lstrip().startswith("#"):
-                continue
             try:
                 args = shlex.split(line, comments=True)
             except ValueError as e:

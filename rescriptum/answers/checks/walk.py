@@ -1,6 +1,7 @@
 """One request after the other: what an installer would receive, and what is wrong with it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
 
 from attrs import define, evolve, field
 
@@ -12,7 +13,7 @@ from ..documents import DEFAULT, Document
 from ..facts import RESERVED, Facts, normalise
 from ..resolution import BY_IDENTITY, Chosen, choose, filled, group_of
 from ..template import Placeholder
-from .finding import Checked, Severity, hint
+from .finding import Check, Checked, Severity, hint
 from .result import Rendered, Result, Tried
 from .table import CHECKS
 from .trials import Trial
@@ -22,8 +23,6 @@ _FACTS = (
     *("mac", "uuid", "serial", "asset", "manufacturer", "product", "platform", "arch", "sku"),
     *("hostname", "fqdn", "peer", "machine", "group", "path", "file", "segment"),
 )
-#: Checks that are remembered: machines of one group often get the same.
-_REMEMBERED = 4096
 
 
 @define
@@ -37,6 +36,7 @@ class Walk:
 
     _answers: AnswerSet
     _composer: Composer = field(factory=Composer)
+    _checks: Mapping[str, Check] = CHECKS
     reached: set[Document] = field(factory=set)
     given: dict[str, bool] = field(factory=dict)
     _seen: set[tuple[object, ...]] = field(factory=set)
@@ -84,9 +84,7 @@ class Walk:
 
     def _refused(self, trial: Trial, reason: str) -> Tried:
         """A broken document, whose problem may be known: then it is the same one."""
-        source, colon, text = reason.partition(": ")
-        if not colon:
-            source, text = trial.who, reason
+        source, _, text = reason.partition(": ")
         at = 0
         while at >= 0:
             for known in self._known.get(reason[at:].removeprefix(": "), ()):
@@ -98,14 +96,8 @@ class Walk:
 
     def _rendered(self, trial: Trial, chosen: Chosen, body: Body) -> Tried:
         top = chosen.layers[-1]
-        facts = trial.facts
+        facts = self._fuller(trial, chosen, body)
         missing = _missing(chosen, body, facts)
-        if missing:
-            for spare in trial.spare:
-                fuller = _with(facts, spare)
-                if not _missing(chosen, body, fuller) and self._same(chosen, fuller):
-                    facts, missing = fuller, ()
-                    break
         if missing:
             if (top, self._who(trial, chosen)) in self._filled:
                 return Tried()
@@ -132,12 +124,21 @@ class Walk:
         return Tried(tuple(_findings(trial, chosen, checked)), rendered)
 
     def _who(self, trial: Trial, chosen: Chosen) -> str:
-        """:returns: a machine, or a member of a group; empty for nobody in particular."""
+        """:returns: which member of a group; empty where the topmost document says who it is."""
         if chosen.machine:
-            return normalise(chosen.machine)
+            return ""
         group = group_of(self._answers, trial.facts, chosen.format)
         named = group is not None and group.strength[0] == BY_IDENTITY
         return normalise(group.by) if named and group is not None else ""
+
+    def _fuller(self, trial: Trial, chosen: Chosen, body: Body) -> Facts:
+        """:returns: the facts, with the first spare ones that fill the same answer."""
+        if _missing(chosen, body, trial.facts):
+            for spare in trial.spare:
+                facts = _with(trial.facts, spare)
+                if not _missing(chosen, body, facts) and self._same(chosen, facts):
+                    return facts
+        return trial.facts
 
     def _same(self, chosen: Chosen, facts: Facts) -> bool:
         """:returns: whether more facts still get the same answer."""
@@ -147,16 +148,14 @@ class Walk:
             return False
 
     def _check(self, extension: str, body: bytes) -> Checked:
-        check = CHECKS.get(extension)
+        """Machines of one group often get the same: that is looked at once."""
+        check = self._checks.get(extension)
         if check is None:
             return Checked("")
-        key = extension, body
-        checked = self._checked.get(key)
-        if checked is None:
-            checked = check(body)
-            if len(self._checked) < _REMEMBERED:
-                self._checked[key] = checked
-        return checked
+        key = extension, sha256(body).digest()
+        if key not in self._checked:
+            self._checked[key] = check(body)
+        return self._checked[key]
 
 
 def _result(
@@ -181,12 +180,10 @@ def _elsewhere(trial: Trial, wanted: Document, chosen: Chosen) -> Iterator[Resul
     said = f"never served: asked for {trial.who}, the answer is {top.source}"
     if trial.role == "member":
         severity = Severity.WARNING
-        said = f"its member {trial.who} gets {top.source}"
+        said = f"its member {trial.who} is claimed by group {chosen.group} first"
         if chosen.machine and top.control.extends is not None:
             severity = Severity.NOTE
             said = f"its member {trial.who} has a document that extends {top.control.extends}"
-        elif chosen.group not in ("", DEFAULT):
-            said = f"its member {trial.who} is claimed by group {chosen.group} first"
     elif trial.role == "example":
         unheld = _unheld(wanted, trial.facts)
         said = f"does not reach it: {unheld or f'the answer is {top.source}'}"
