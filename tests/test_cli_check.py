@@ -104,6 +104,15 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual(finding["severity"], "note")
         self.assertEqual(finding["machines"], [MAC])
 
+    def test_the_page_names_every_key(self) -> None:
+        """What programs may rely on is written down."""
+        self.write("groups/g/a.ks", f"# answer: member {MAC}\n{NEEDY}")
+        said = json.loads(self.check("--json", "--no-tools")[1])
+        page = (Path(__file__).parent.parent / "docs" / "check.md").read_text()
+        section = page.partition("## For programs")[2]
+        for key in (*said, *said["findings"][0]):
+            self.assertIn(f"`{key}`", section)
+
     def test_facts(self) -> None:
         """One request, or several, in as many files; each by its number."""
         self.write(f"{MAC}/a.ks", NEEDY)

@@ -10,8 +10,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.checks.finding import Severity
 from rescriptum.answers.checks.result import Rendered, Result
-from rescriptum.cli.validators import EACH, MAX_OUTPUT, TOOLS, Tool, Validators
+from rescriptum.cli.validators import EACH, MAX_OUTPUT, PATIENCE, TOOLS, Tool, Validators
 
+PAGE = Path(__file__).parent.parent / "docs" / "check.md"
 #: What each real tool is called with, and a document that it is for.
 CALLS = {
     "proxmox-auto-install-assistant": ("validate-answer", "toml", "Proxmox answer file"),
@@ -79,14 +80,16 @@ class ValidatorsTests(SynchronousTestCase):
 
     def test_a_tool_that_is_not(self) -> None:
         """The first lines of what it says, without the name of a file that nobody knows."""
-        tool = self.tool('echo "bad: $2"; echo; printf "a\\033[1mb\\n" >&2; echo 3; echo 4; exit 3')
+        tool = self.tool(
+            'echo "bad: $2:"; echo; printf "a\\033[1mb\\n" >&2; echo 3; echo 4; exit 3'
+        )
         [result] = self.run_tool(tool, document(group="g"))
         self.assertEqual(
             result,
             Result(
                 Severity.PROBLEM,
                 "m/a.ks",
-                "bad: answer.ks; a?[1mb; 3",
+                "bad: answer.ks: a?[1mb; 3",
                 format="ks",
                 machine="m",
                 group="g",
@@ -198,6 +201,16 @@ class ValidatorsTests(SynchronousTestCase):
             validators = self.validators(tool)
             validators.offer(document(extension=extension, kind=kind))
             self.assertEqual(list(validators.results(lambda *counts: None)), [])
+
+    def test_the_page_says_the_same(self) -> None:
+        """Which tools there are, how they are called, and what their bounds are."""
+        page = PAGE.read_text()
+        for tool in TOOLS:
+            arguments = " ".join(each for each in tool.arguments if each != "--nonet")
+            self.assertIn(f"| `{f'{tool.program} {arguments}'.strip()}` |", page)
+        self.assertEqual(page.count("\n| `"), len(TOOLS) + 6, "tools, and the keys of the JSON")
+        self.assertIn(f"each looks at {EACH} documents", page)
+        self.assertIn(f"longer than {PATIENCE:g} seconds", page)
 
     def test_documents_of_nobody(self) -> None:
         """Proxmox' tool is not asked about just any TOML, nor one that would fetch a file."""

@@ -98,7 +98,7 @@ def _walk(
     planned = list(trials(answers, given))
     advance = follow("answers")
     for number, trial in enumerate(planned, 1):
-        tried = walk.try_(trial)
+        tried = walk.attempt(trial)
         report.add(tried.results)
         if tried.rendered is not None:
             report.count(tried.rendered)

@@ -245,7 +245,7 @@ def _shown(output: bytes, place: Path) -> str:
     lines = [" ".join(line.split()) for line in text.splitlines()]
     kept = [line for line in lines if line][:_LINES]
     said = "; ".join(line if len(line) <= _LINE else f"{line[:_LINE]}…" for line in kept)
-    return "".join(each if each.isprintable() else "?" for each in said)
+    return "".join(each if each.isprintable() else "?" for each in said).replace(":; ", ": ")
 
 
 def _told(tool: Tool, rendered: Rendered, run: Run) -> Iterator[Result]:

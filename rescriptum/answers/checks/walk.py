@@ -48,7 +48,7 @@ class Walk:
         for each in self._answers.problems:
             self._known.setdefault(each.text, []).append(each)
 
-    def try_(self, trial: Trial) -> Tried:
+    def attempt(self, trial: Trial) -> Tried:
         """:returns: everything about it; nothing is raised."""
         if trial.wanted is None:
             self.given.setdefault(trial.who, False)
