@@ -110,6 +110,17 @@ class SQLiteStoreTests(SynchronousTestCase):
         self.raw("CREATE TABLE notes (text)", "DELETE FROM documents WHERE name = 'm2'")
         self.assertIs(self.store.listing(), listing)
 
+    def test_a_move_that_fails_half_way(self) -> None:
+        """Moves nothing: at no moment is the document in two places, or in none."""
+        self.store.put(machine("m1"), b"1")
+        self.raw(
+            "CREATE TRIGGER stuck BEFORE DELETE ON documents"
+            " BEGIN SELECT RAISE(ABORT, 'stuck'); END"
+        )
+        with self.assertRaisesRegex(Unavailable, "stuck"):
+            self.store.move(machine("m1"), machine("m2"))
+        self.assertEqual(self.held(), {"m1/rhel.ks": b"1"})
+
     def test_other_programs_replace(self) -> None:
         """An update would keep the row's number: the database refuses it, with a reason."""
         self.store.put(machine("m1"), b"1")
