@@ -216,7 +216,8 @@ class ByNameTests(SynchronousTestCase):
         self.store.put(machine(f"installed-{MAC}"), b"old")
         self.assertEqual(arm_machine(self.store, MAC), Switched((), (machine(MAC),)))
         self.assertEqual(self.names(), {MAC, f"installed-{MAC}"})
-        self.assertEqual(len(disarm_machine(self.store, MAC).moved), 2)
+        done = disarm_machine(self.store, MAC)
+        self.assertEqual((len(done.moved), done.already), (2, ()))
         self.assertEqual(self.names(), {f"installed-{MAC}", f"installed-2-{MAC}"})
 
     def test_part_of_an_identity_names_nobody(self) -> None:
@@ -225,6 +226,17 @@ class ByNameTests(SynchronousTestCase):
             for switch in (arm_machine, disarm_machine):
                 self.assertRaises(NotFound, switch, self.store, identity)
         self.assertEqual(self.names(), {MAC})
+
+    def test_a_name_of_no_letter_or_digit(self) -> None:
+        """Such a machine claims nothing; it goes by its very name, and by nothing else."""
+        self.store.put(machine("---"), b"")
+        self.assertRaises(NotFound, disarm_machine, self.store, ":")
+        self.assertEqual(len(disarm_machine(self.store, "---").moved), 1)
+
+    def test_groups_are_no_machines(self) -> None:
+        self.store.put(Key(Place(Kind.GROUP, "dell"), "ipxe"), b"")
+        with self.assertRaisesRegex(NotFound, "no machine is called dell"):
+            disarm_machine(self.store, "dell")
 
     def test_a_name_that_is_not_there(self) -> None:
         """Those that are like it are told."""
