@@ -181,9 +181,10 @@ class AnswerStore:
 
     def _adopt(self, answers: AnswerSet, started: float) -> None:
         told = self._watcher is not None and self._watcher.complete
-        self._answers = answers
         self._since, self._until = started, inf if told else started + MAX_AGE
-        self._report(answers.problems)
+        if answers is not self._answers:
+            self._answers = answers
+            self._report(answers.problems)
 
     def _resume(self) -> None:
         if self._watcher is not None:
@@ -214,9 +215,9 @@ class AnswerStore:
 
     def _report(self, problems: tuple[Problem, ...]) -> None:
         """Say what is new and what is mended; what stays was said already."""
-        appeared = [each for each in problems if each not in self._problems]
-        mended = [each for each in self._problems if each not in problems]
-        self._problems = frozenset(problems)
+        before, self._problems = self._problems, frozenset(problems)
+        appeared = [each for each in problems if each not in before]
+        mended = before - self._problems
         for each in appeared[:_SHOWN]:
             self._log.warn("answers: {source}: {reason}", source=each.source, reason=each.text)
         if len(appeared) > _SHOWN:
