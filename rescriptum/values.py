@@ -28,7 +28,6 @@ class Problem:
         return f"{self.source}: {self.text}"
 
 
-_NOT_HEX = re.compile(r"[^0-9a-f]")
 _MAC_TEXT = re.compile(r"(?:[0-9a-f]{2}([:-]?))(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}", re.I)
 
 
@@ -49,7 +48,7 @@ class MAC:
         """
         if not _MAC_TEXT.fullmatch(text):
             raise ValueError(f"not a MAC address: {text!r}")
-        return cls(_NOT_HEX.sub("", text.lower()))
+        return cls(text.lower().replace(":", "").replace("-", ""))
 
     def joined(self, separator: str) -> str:
         return separator.join(self.bare[at : at + 2] for at in range(0, 12, 2))

@@ -14,12 +14,16 @@ from rescriptum.web.request import Request
 UUID = "4c4c4544-0058-4b10-8031-b7c04f503933"
 
 #: Few letters, so that identities do occur in requests, and what normalising drops.
-_names = st.text(alphabet="a1F-é", max_size=13) | st.sampled_from(["52-54-00-aa-11-ff", UUID])
+_names = st.text(alphabet="a1F-éz", max_size=13) | st.sampled_from(["52-54-00-aa-11-ff", UUID])
 _texts = _names | st.builds("{}{}{}".format, _names, st.sampled_from("-x. "), _names)
 _bodies = st.recursive(
     st.none() | st.booleans() | st.integers(0, 11_111_111) | _texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_texts, inner, max_size=4),
     max_leaves=12,
+)
+
+_facts = st.sampled_from(
+    ["mac", "MAC", "link", "serial", "dmi", "system", "a", "a.b", "b", "0", "", "path", "machine"]
 )
 
 
@@ -111,3 +115,41 @@ class WholeRequestTests(SynchronousTestCase):
         identities = [value[:size] for size in range(1, INSIDE)]
         whole = {value} if len(value) < INSIDE and len(value) <= left else set()
         self.assertEqual(claimed(sorted({*identities}), facts), whole)
+
+    @settings(max_examples=300, deadline=None)
+    @given(
+        st.lists(_texts, max_size=2),
+        st.lists(st.tuples(_facts, _texts), max_size=4),
+        st.recursive(
+            _texts,
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_facts, inner, max_size=4),
+            max_leaves=10,
+        ),
+    )
+    def test_one_fact_is_what_all_facts_say_it_is(
+        self, segments: list[str], query: list[tuple[str, str]], body: object
+    ) -> None:
+        """Looked up alone a fact has the values, in the order, that it has among the others."""
+        facts = Facts.of(tuple(segments), tuple(query), json.dumps(body).encode())
+        for name in (*facts.names, "mac", "none", "0", "a.b"):
+            self.assertEqual(facts.texts(name.upper()), facts.labels.get(name, ()), name)
+
+
+class ChangedTests(SynchronousTestCase):
+    @settings(max_examples=300, deadline=None)
+    @given(
+        st.lists(st.tuples(_names, st.sampled_from("xy")), max_size=8),
+        st.lists(st.tuples(_names, st.sampled_from("xy")), max_size=8),
+    )
+    def test_nothing_is_left_of_what_is_gone(
+        self, before: list[tuple[str, str]], after: list[tuple[str, str]]
+    ) -> None:
+        """An index that was changed a thousand times is as small as a new one."""
+        changed = Index.of(before).changed(before, after)
+        new = Index.of(after)
+        self.assertEqual(changed.known.keys(), new.known.keys())
+        for each, fresh in (changed.digits, new.digits), (changed.others, new.others):
+            self.assertEqual(
+                (each.starts, each.lengths, each.shortest),
+                (fresh.starts, fresh.lengths, fresh.shortest),
+            )

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable
 
-from attrs import evolve, frozen
+from attrs import frozen
 from twisted.logger import Logger
 
 from ..boot.events import AnswerRefused, AnswerSent, MachineInstalled, record
@@ -50,6 +50,8 @@ class Disarmed:
 
 
 def _declares_json(request: Request) -> bool:
+    if not request.body:
+        return False
     media_type = (request.header("content-type") or "").partition(";")[0].strip().lower()
     return media_type == "application/json" or media_type.endswith("+json")
 
@@ -151,8 +153,7 @@ class Answers:
         if not (bears(request, self._installed) or self._installed.matches(told or "")):
             return bare(401, "no token for /installed, or another: still armed", CHALLENGE)
         # The credential is no name of a machine, and the path is none either.
-        facts = evolve(facts, body=tuple(each for each in facts.body if each.label != "token"))
-        return self._disarm(facts)
+        return self._disarm(facts.without("token"))
 
     async def _disarm(self, facts: Facts) -> Reply:
         answers = await self._store.latest()

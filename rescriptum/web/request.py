@@ -46,8 +46,10 @@ class Request:
     def query(self) -> tuple[tuple[str, str], ...]:
         """Pairs in the order sent, decoded, ``+`` as a blank; a malformed ``%zz`` stays itself."""
         _, _, text = self.target.partition("?")
-        pairs = (part.partition("=") for part in text.split("&") if part)
-        return tuple((unquote_plus(name), unquote_plus(value)) for name, _, value in pairs)
+        pairs = [part.partition("=") for part in text.split("&") if part]
+        if "%" not in text and "+" not in text:
+            return tuple([(name, value) for name, _, value in pairs])
+        return tuple([(unquote_plus(name), unquote_plus(value)) for name, _, value in pairs])
 
     def header(self, name: str) -> str | None:
         """:returns: the first value of ``name``, given in lower case."""
