@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import filterfalse
 from typing import Self
 
-from attrs import frozen
+from attrs import field, frozen
 
-from .facts import INSIDE, normalise
+from .facts import INSIDE, MAX_TEXT, normalise
 
 _MAC = re.compile(r"[0-9a-f]{12}")
 _UUID = re.compile(r"[0-9a-f]{32}")
+#: Where an identity of hexadecimal digits can be a part of a value.
+_DIGITS = re.compile(rf"[0-9a-f]{{{INSIDE},}}")
 
 
 @frozen
@@ -55,20 +58,67 @@ def specificity(needle: str) -> int:
     return len(needle) + (1000 if hardware else 0)  # names of directories have at most 255 bytes
 
 
-_Table = Mapping[str, tuple[Claim, ...]]
+@frozen(eq=False)
+class Beginnings:
+    """
+    How identities begin that may be a part of a value: where none of them begins, there is none.
+
+    :ivar starts: their first ``INSIDE`` characters, and how many of which length begin so.
+    :ivar lengths: how many there are of which length.
+    :ivar shortest: of the lengths; no value is that short where there are none.
+    """
+
+    starts: Mapping[str, Mapping[int, int]] = field(factory=dict)
+    lengths: Mapping[int, int] = field(factory=dict)
+    shortest: int = MAX_TEXT
+
+    def changed(self, gone: Iterable[str], added: Iterable[str]) -> Self:
+        """:returns: the same without the spellings ``gone`` and with ``added``."""
+        changes = [*((each, -1) for each in gone), *((each, 1) for each in added)]
+        if not changes:
+            return self
+        starts, lengths = dict(self.starts), dict(self.lengths)
+        fresh: dict[str, dict[int, int]] = {}
+        for spelling, change in changes:
+            start, size = spelling[:INSIDE], len(spelling)
+            counts = fresh.get(start)
+            if counts is None:
+                counts = fresh[start] = dict(starts.pop(start, {}))
+            counts[size] = counts.get(size, 0) + change
+            lengths[size] = lengths.get(size, 0) + change
+        starts.update((start, left) for start, each in fresh.items() if (left := _left(each)))
+        lengths = _left(lengths)
+        return type(self)(starts, lengths, min(lengths, default=MAX_TEXT))
+
+    def within(self, text: str) -> list[str]:
+        """:returns: the parts of ``text`` that begin as an identity of their length does."""
+        starts, parts = self.starts, []
+        for at in range(len(text) - self.shortest + 1):
+            lengths = starts.get(text[at : at + INSIDE])
+            if lengths is not None:
+                parts += [text[at : at + length] for length in lengths]
+        return parts
+
+
+def _left(counts: Mapping[int, int]) -> dict[int, int]:
+    return {size: count for size, count in counts.items() if count}
 
 
 @frozen(eq=False)
 class Index:
     """
     Every identity of an answer set, for looking up instead of looking through: what a request
-    costs grows with its own length and with how many *lengths* of identities there are, and is
-    the same for a hundred machines and for a hundred thousand.
+    costs grows with its own length, and is the same for a hundred machines and for a hundred
+    thousand.
 
-    :ivar _tables: by length of identity, the shortest first.
+    :ivar known: by spelling.
+    :ivar digits: the beginnings of those that are hexadecimal digits alone, as addresses are:
+        they are looked for where such digits are only; ``others``: of all the others.
     """
 
-    _tables: tuple[tuple[int, _Table], ...] = ()
+    known: Mapping[str, tuple[Claim, ...]] = field(factory=dict)
+    digits: Beginnings = Beginnings()
+    others: Beginnings = Beginnings()
 
     @classmethod
     def of(cls, identities: Iterable[tuple[str, str]]) -> Self:
@@ -77,56 +127,58 @@ class Index:
 
     def changed(self, gone: Iterable[tuple[str, str]], added: Iterable[tuple[str, str]]) -> Self:
         """:returns: the same without ``gone`` and with ``added``, identities and owners."""
-        tables = dict(self._tables)
-        fresh: dict[int, dict[str, tuple[Claim, ...]]] = {}
-
-        def table(spelling: str) -> dict[str, tuple[Claim, ...]]:
-            size = len(spelling)
-            if size not in fresh:
-                tables[size] = fresh[size] = dict(tables.get(size, {}))
-            return fresh[size]
-
-        for claim, spelling in _spelt(gone):
-            left = tuple(each for each in table(spelling).pop(spelling, ()) if each != claim)
-            if left:
-                table(spelling)[spelling] = left
-        for claim, spelling in _spelt(added):
-            there = table(spelling).get(spelling, ())
+        left, come = dict.fromkeys(gone), dict.fromkeys(added)
+        if left.keys() == come.keys():
+            return self
+        known = dict(self.known)
+        touched: dict[str, None] = {}
+        for claim, spelling in _spelt(each for each in left if each not in come):
+            touched[spelling] = None
+            others = tuple(each for each in known.pop(spelling, ()) if each != claim)
+            if others:
+                known[spelling] = others
+        for claim, spelling in _spelt(each for each in come if each not in left):
+            touched[spelling] = None
+            there = known.get(spelling, ())
             # The same identity written twice is one claim.
             if claim not in there:
-                table(spelling)[spelling] = (*there, claim)
-        return type(self)(tuple(sorted((size, each) for size, each in tables.items() if each)))
+                known[spelling] = (*there, claim)
+        inside = [each for each in touched if len(each) >= INSIDE]
+        off = [each for each in inside if each not in known]
+        on = [each for each in inside if each not in self.known]
+        return type(self)(
+            known,
+            self.digits.changed(filter(_DIGITS.fullmatch, off), filter(_DIGITS.fullmatch, on)),
+            self.others.changed(
+                filterfalse(_DIGITS.fullmatch, off), filterfalse(_DIGITS.fullmatch, on)
+            ),
+        )
 
     def claims(self, values: Iterable[str]) -> tuple[Claim, ...]:
         """
         :param values: of one request, normalised and separate.
         :returns: the most specific first; equal ones by owner.
         """
+        known, digits, others = self.known, self.digits, self.others
         found: set[Claim] = set()
         for value in values:
             size = len(value)
-            for length, table in self._tables:
-                if length > size:
-                    break
-                if length == size:
-                    if hit := table.get(value):
-                        found.update(hit)
-                    break
-                if length < INSIDE:
-                    continue
-                for at in range(size - length + 1):
-                    if hit := table.get(value[at : at + length]):
-                        found.update(hit)
+            if hit := known.get(value):
+                found.update(hit)
+            parts = others.within(value) if size > others.shortest else []
+            if size > digits.shortest:
+                for run in _DIGITS.findall(value):
+                    parts += digits.within(run)
+            for part in parts:
+                if hit := known.get(part):
+                    found.update(hit)
         if len(found) < 2:
             return tuple(found)
         return tuple(sorted(found, key=_order))
 
     def named(self, identity: str) -> tuple[Claim, ...]:
         """:returns: the claims of just this identity, however it is spelt."""
-        needle = normalise(identity)
-        return next(
-            (each.get(needle, ()) for size, each in self._tables if size == len(needle)), ()
-        )
+        return self.known.get(normalise(identity), ())
 
 
 def _order(claim: Claim) -> tuple[int, str, str]:
