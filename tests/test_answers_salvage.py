@@ -85,6 +85,11 @@ class StructuredTests(SynchronousTestCase):
         ):
             self.assertEqual(salvage(family, text.encode()), Salvaged((), False), text)
 
+    def test_a_list_without_an_end(self) -> None:
+        """Ends where words follow each other that no comma parts."""
+        text = f"members: [{A}, {B}\n{C[3:7]}\nwords of the rest, and more\nmore, words"
+        self.assertEqual(members("yaml", text), (A, B, C[3:7]))
+
     def test_no_members(self) -> None:
         for text in ("members = []\na = ", "members = [ # none\n\n]\n[", '"members": [],', ""):
             self.assertEqual(members("toml", text), ())
@@ -141,6 +146,7 @@ class XmlTests(SynchronousTestCase):
             f"< member >{A}</member><member><![CDATA[{B}]]></member>"
             f"<member>{C.replace('/', '&#47;')}<",
             f"<member>{A}</member><!-- <member>{B}</member> <member>{C}</member>",
+            f"<!-- a -- ><member>{A}</member><member>{B}</member><member>{C}</member><!-- b -->",
         ):
             found = tuple(each.removesuffix("]]>") for each in members("xml", text))
             self.assertEqual(found, (A, B, C), text)
@@ -199,6 +205,10 @@ class BytesTests(SynchronousTestCase):
     def test_nothing(self) -> None:
         for family in ("toml", "yaml", "json", "xml", "text"):
             self.assertEqual(salvage(family, b""), Salvaged((), True))
+
+    def test_the_mark_of_an_editor(self) -> None:
+        data = f'members = ["{A}"'.encode("utf-8-sig")
+        self.assertEqual(salvage("toml", data), Salvaged((A,), False))
 
     def test_what_is_no_text(self) -> None:
         """Nobody can say what it claims, and what can be read of it is."""
