@@ -237,6 +237,7 @@ class TotalityTests(SynchronousTestCase):
 
 class ValuesTests(SynchronousTestCase):
     def test_lines(self) -> None:
-        """As they stand, placeholders and comments with them; what cannot be shown is spelt."""
-        data = b"# answer: extends a\n# c\r\n\n  d {{ x }}\xff \n"
-        self.assertEqual(values(data), [Value("", "# c"), Value("", "  d {{ x }}\\xff")])
+        """As they stand, placeholders with them, but no comments; what cannot be shown is spelt."""
+        data = b"#!ipxe\n# answer: extends a\n# c\r\n\n  d {{ x }}\xff # e \n\t#f\n#cloud-config\n"
+        lines = ["#!ipxe", "  d {{ x }}\\xff # e", "#cloud-config"]
+        self.assertEqual(values(data), [Value("", line) for line in lines])

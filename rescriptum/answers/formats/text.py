@@ -17,6 +17,7 @@ from .family import Head, Value
 
 _CONTROL = re.compile(r"^[ \t]*(?:#|//)[ \t]*answer:(.*)(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
 _MAGIC = re.compile(r"(?:#!.*|#cloud-config[ \t]*)(?:\n|\Z)")
+_COMMENT = re.compile(r"\s*#(?!!|cloud-config$)")
 #: Two addresses without a comma between them would be one member that nothing ever matches.
 _ADDRESSES = re.compile(r"(?:[0-9a-f]{2}[:-]?){5}[0-9a-f]{2}\s+\S", re.IGNORECASE)
 
@@ -43,8 +44,8 @@ def compose(layers: Sequence[bytes]) -> bytes | Template:
 
 def values(data: bytes) -> list[Value]:
     text = data.decode("utf-8-sig", "backslashreplace")
-    lines = _CONTROL.sub("", text).split("\n")
-    return [Value("", line.rstrip()) for line in lines if line.strip()]
+    lines = [line.rstrip() for line in _CONTROL.sub("", text).split("\n")]
+    return [Value("", line) for line in lines if line and not _COMMENT.match(line)]
 
 
 def _decode(data: bytes) -> str:
