@@ -2,7 +2,6 @@
 
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -38,12 +37,13 @@ _places = st.one_of(
 _sets = st.dictionaries(
     st.builds(Key, _places, st.sampled_from(sorted(BY_EXTENSION))),
     st.one_of(st.binary(max_size=40), st.text(max_size=20).map(str.encode)),
+    min_size=1,
     max_size=8,
 )
 
 
-def unfollowed(total: int) -> Callable[[], None]:
-    return lambda: None
+def unfollowed(done: int, of: int) -> None:
+    """Nobody looks on."""
 
 
 def tree(directory: Path) -> dict[str, bytes]:
@@ -105,9 +105,8 @@ class CopyingTests(SynchronousTestCase):
             self.assertEqual({key: store.get(key) for key in documents}, documents)
             self.assertEqual(self.exported(second, store), wanted)
             self.assertEqual(tree(second), files)
-            if documents:
-                self.assertEqual(self.imported(second, AnswerDirectory(third, time.time)), wanted)
-                self.assertEqual(tree(third), files)
+            self.assertEqual(self.imported(second, AnswerDirectory(third, time.time)), wanted)
+            self.assertEqual(tree(third), files)
             store.close()
 
         check()
@@ -204,6 +203,15 @@ class CopyingTests(SynchronousTestCase):
         with self.assertRaisesRegex(Refused, "its default$"):
             self.exported(out)
 
+    def test_export_of_no_store(self) -> None:
+        """Nothing is written, and why is told; a store that is empty is fine."""
+        done = self.exported(self.fresh())
+        self.assertEqual((done.written, len(done.problems)), (0, 1))
+        self.assertIn("no such database", done.problems[0].text)
+        self.store.put(Key(Place(Kind.DEFAULT), "ks"), b"")
+        self.store.delete(Key(Place(Kind.DEFAULT), "ks"))
+        self.assertEqual(self.exported(self.fresh()), Copied(0, 0, ()))
+
     def test_export_goes_on(self) -> None:
         """Where it was interrupted; what is hidden, as a repository is, is in nobody's way."""
         plant(self.directory, FILES)
@@ -251,14 +259,9 @@ class CopyingTests(SynchronousTestCase):
             self.imported(self.directory, SQLiteStore(self.directory))
 
     def test_progress(self) -> None:
-        """How many there are, and one call for each, those that fail too."""
+        """After each document, those that fail too."""
         plant(self.directory, {**FILES, "my machine/x.ks": b""})
         (self.directory / "m5").symlink_to("nowhere")
-        told: list[int] = []
-
-        def follow(total: int) -> Callable[[], None]:
-            told.append(total)
-            return lambda: told.append(1)
-
-        import_from(self.directory, self.store, time.time, follow)
-        self.assertEqual(told, [7] + [1] * 7)
+        told: list[tuple[int, int]] = []
+        import_from(self.directory, self.store, time.time, lambda *each: told.append(each))
+        self.assertEqual(told, [(number, 7) for number in range(1, 8)])

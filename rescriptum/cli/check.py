@@ -2,13 +2,10 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from twisted.python.usage import UsageError
 
 from ..answers.answerset import AnswerSet, is_disarmed
@@ -22,15 +19,13 @@ from ..config import Config
 from ..errors import MalformedRequest
 from ..roles.stores import store_of
 from .options import Command
+from .progress import Follow, counted
 from .validators import EACH, Validators
 
 #: Of a file with facts, in bytes: more than a thousand requests as installers send them.
 MAX_FACTS = 64 << 20
 #: What such a file is called that the server has kept; the body is beside it.
 _META = ".meta"
-
-#: From what is being done to what is called with how much of it is done, and of how much.
-Follow = Callable[[str], Callable[[int, int], None]]
 
 
 class CheckOptions(Command):
@@ -77,7 +72,7 @@ class CheckOptions(Command):
         if not self["no-tools"]:
             path = os.environ.get("PATH", os.defpath)
             tools = Validators(path, None if self["every"] else EACH)
-        with _progress(err) as follow:
+        with counted(err) as follow:
             _walk(answers, self.given, report, tools, follow)
         if self["json"]:
             out.write(json.dumps(report.as_json(), indent=1) + "\n")
@@ -151,19 +146,3 @@ def _contents(path: Path) -> bytes:
     if len(data) > MAX_FACTS:
         raise UsageError(f"{path}: larger than {MAX_FACTS} bytes")
     return data
-
-
-@contextmanager
-def _progress(err: TextIO) -> Iterator[Follow]:
-    """A bar for each of what is done on a terminal, nothing elsewhere."""
-    if not err.isatty():
-        yield lambda what: lambda done, of: None
-        return
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, console=Console(file=err), transient=True) as progress:
-
-        def bar(what: str) -> Callable[[int, int], None]:
-            task = progress.add_task(what, total=None)
-            return lambda done, of: progress.update(task, completed=done, total=of)
-
-        yield bar

@@ -13,12 +13,14 @@ from twisted.python.usage import Options, UsageError
 
 from ..config import Config, Reading, read
 from ..errors import ConfigError, RescriptumError
+from .arming import ArmOptions, DisarmOptions
 from .boot import BootOptions
 from .check import CheckOptions
 from .config import ConfigOptions
 from .media import MediaOptions
 from .options import Group, Performed, PerformedLater, PerformedOnReading
 from .render import RenderOptions
+from .sets import ExportOptions, ImportOptions, MigrateOptions
 
 DONE, FAILED, MISUSED = 0, 1, 2
 
@@ -32,10 +34,15 @@ class RescriptumOptions(Group):
         ["config", "c", None, "A TOML file with settings (or RESCRIPTUM_CONFIG)."],
     ]
     subCommands: ClassVar[list[list[object]]] = [
+        ["arm", None, ArmOptions, "Let a machine install itself the next time it boots."],
         ["boot", None, BootOptions, "Loaders, scripts, DHCP snippets, and would a machine boot?"],
         ["check", None, CheckOptions, "Would every machine receive what its installer takes?"],
         ["config", None, ConfigOptions, "Every setting, its value and who said so."],
+        ["disarm", None, DisarmOptions, "Let a machine boot its own disk."],
+        ["export", None, ExportOptions, "The answer set into a directory."],
+        ["import", None, ImportOptions, "A directory into the answer set."],
         ["media", None, MediaOptions, "The images."],
+        ["migrate", None, MigrateOptions, "Documents that lie flat into directories."],
         ["render", None, RenderOptions, "What an installer would receive."],
     ]
 

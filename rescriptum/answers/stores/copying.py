@@ -14,8 +14,8 @@ from .directory import AnswerDirectory
 from .entries import contents
 from .store import Store
 
-#: Told how many documents there are; what it returns is called after each.
-Follow = Callable[[int], Callable[[], None]]
+#: Called after each document: how many are done, and of how many.
+Follow = Callable[[int, int], None]
 
 
 @frozen
@@ -105,8 +105,10 @@ def export_to(store: Store, directory: Path, now: Callable[[], float], follow: F
         raise Refused(f"{directory} is not empty: the export would not write its {other}")
     target = AnswerDirectory(directory, now)
     done = _copied(store, keys, target, follow)
-    problems = tuple(Problem(str(key), reason) for key, reason in done.failed.items())
-    return Copied(done.written, len(done.keys) - done.written, problems)
+    problems = [Problem(str(key), reason) for key, reason in done.failed.items()]
+    if not keys:  # because there is no store at all?
+        problems += store.listing().problems
+    return Copied(done.written, len(done.keys) - done.written, tuple(problems))
 
 
 def _first_other(store: Store, keys: Iterable[Key], directory: Path) -> str | None:
@@ -149,10 +151,9 @@ def _read(path: str) -> bytes | None:
 
 def _copied(source: Store, keys: list[Key], target: Store, follow: Follow) -> _Done:
     """:raises Unavailable: when the target cannot be written."""
-    advance = follow(len(keys))
     written = 0
     done, failed = [], {}
-    for key in keys:
+    for number, key in enumerate(keys, 1):
         try:
             data = _wanted(source, key)
             if not _holds(target, key, data):
@@ -161,7 +162,7 @@ def _copied(source: Store, keys: list[Key], target: Store, follow: Follow) -> _D
             done.append(key)
         except Refused as e:
             failed[key] = str(e)
-        advance()
+        follow(number, len(keys))
     return _Done(written, tuple(done), failed)
 
 
