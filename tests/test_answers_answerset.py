@@ -173,6 +173,21 @@ class IncrementalTests(SynchronousTestCase):
         self.assertIs(after.machines["m1"], changed[place])
         self.assertEqual(after.problems, ())
 
+    def test_what_stands_on_a_group_is_looked_at_when_that_changes(self) -> None:
+        """The machine's own directory did not: its problem comes and goes all the same."""
+        machine = listing({"m1/x.ks": "# answer: extends a\n", "m2/x.ks": ""}).folders
+        group = listing({"groups/a/x.ks": "1\n"}).folders
+        answers = AnswerSet.of(Listing({**machine, **group}))
+        self.assertEqual(answers.problems, ())
+        answers = AnswerSet.of(Listing(machine), answers)
+        [problem] = answers.problems
+        self.assertEqual(str(problem), "m1/x.ks: extends a, which is no group")
+        other = listing({"m2/x.ks": "2\n"}).folders
+        answers = AnswerSet.of(Listing({**machine, **other}), answers)
+        self.assertEqual(answers.problems, (problem,))
+        answers = AnswerSet.of(Listing({**machine, **other, **group}), answers)
+        self.assertEqual(answers.problems, ())
+
     def test_a_problem_of_the_store_comes_first(self) -> None:
         problem = Problem("/srv/answers", "no such directory")
         self.assertEqual(AnswerSet.of(Listing(problems=(problem,))).problems, (problem,))

@@ -34,6 +34,7 @@ class AnswerSet:
     selecting: Mapping[str, tuple[tuple[str, Document], ...]] = field(repr=False)
     problems: tuple[Problem, ...]
     _extending: frozenset[Place] = field(repr=False)
+    _dangling: frozenset[Place] = field(repr=False)
     _troubled: frozenset[Place] = field(repr=False)
     _twins: Mapping[str, tuple[str, ...]] = field(repr=False)
 
@@ -61,6 +62,13 @@ class AnswerSet:
         extending = (old._extending - left).union(
             each.place for each in added if any(d.control.extends for d in each.found)
         )
+        if groups is old.groups:  # then what stood well still does
+            doubtful = [each for each in added if each.place in extending]
+            dangling = old._dangling - left
+        else:
+            doubtful = [now[place] for place in extending]
+            dangling = frozenset()
+        dangling = dangling.union(each.place for each in doubtful if any(_dangling(groups, each)))
         troubled = (old._troubled - left).union(
             each.place for each in added if each.problems or _misleading(each)
         )
@@ -71,11 +79,11 @@ class AnswerSet:
             *listing.problems,
             *(
                 problem
-                for place in sorted(troubled)
+                for place in _sorted(troubled)
                 for problem in (*now[place].problems, *_misleading(now[place]))
             ),
             *groups.problems,
-            *_unextended(groups, (now[place] for place in sorted(extending))),
+            *(p for place in _sorted(dangling) for p in _dangling(groups, now[place])),
             *_named_twice(twins),
         ]
         return cls(
@@ -86,6 +94,7 @@ class AnswerSet:
             selecting=selecting,
             problems=tuple(problems),
             extending=frozenset(extending),
+            dangling=dangling,
             troubled=frozenset(troubled),
             twins=twins,
         )
@@ -98,7 +107,8 @@ class AnswerSet:
 
 
 def _empty(cls: type[AnswerSet]) -> AnswerSet:
-    return cls(Listing(), {}, Groups(), Index(), {}, (), frozenset(), frozenset(), {})
+    nothing: frozenset[Place] = frozenset()
+    return cls(Listing(), {}, Groups(), Index(), {}, (), nothing, nothing, nothing, {})
 
 
 def _machines(folders: Iterable[Folder]) -> Iterable[Folder]:
@@ -137,18 +147,22 @@ def _all_selecting(
     return {extension: tuple(each) for extension, each in found.items()}
 
 
-def _unextended(groups: Groups, folders: Iterable[Folder]) -> Iterable[Problem]:
-    """Documents of machines and defaults that stand on what is not there, or is broken."""
-    for folder in folders:
-        if folder.place.kind is Kind.GROUP:
-            continue  # its chain says so
-        for extension, document in folder.documents.items():
-            parent = document.control.extends
-            if parent is None:
-                continue
-            missing = groups.missing(extension, parent)
-            if missing:
-                yield Problem(document.source, missing)
+def _sorted(places: Iterable[Place]) -> list[Place]:
+    """As places are ordered, but for what comparing ten thousand of them with each other takes."""
+    return sorted(places, key=lambda place: (place.kind.value, place.name))
+
+
+def _dangling(groups: Groups, folder: Folder) -> Iterable[Problem]:
+    """Documents of a machine or default that stand on what is not there, or is broken."""
+    if folder.place.kind is Kind.GROUP:
+        return  # its chain says so
+    for extension, document in folder.documents.items():
+        parent = document.control.extends
+        if parent is None:
+            continue
+        missing = groups.missing(extension, parent)
+        if missing:
+            yield Problem(document.source, missing)
 
 
 def _misleading(folder: Folder) -> tuple[Problem, ...]:
@@ -172,13 +186,16 @@ def _twins(
     old: Mapping[str, tuple[str, ...]], gone: Iterable[Folder], added: Iterable[Folder]
 ) -> Mapping[str, tuple[str, ...]]:
     """:returns: the names that each machine goes by; one is as it should be."""
+    off, on = set(_claiming(gone)), set(_claiming(added))
+    if off == on:
+        return old
     names = dict(old)
-    for name in _claiming(gone):
+    for name in off - on:
         key = min(spellings(normalise(name)))
         left = tuple(each for each in names.pop(key, ()) if each != name)
         if left:
             names[key] = left
-    for name in _claiming(added):
+    for name in on - off:
         key = min(spellings(normalise(name)))
         if key:
             names[key] = tuple(sorted((*names.get(key, ()), name)))
