@@ -163,6 +163,27 @@ def load(server: Server, argv: Sequence[str], rate: str, seconds: float = 120) -
     return Sample(figures[rate], server.cpu() - before, done.returncode == 0, figures)
 
 
+def wrk(server: Server, path: str, options: Sequence[str], refused: bool = False) -> Sample:
+    """
+    One run of wrk: requests a second, over 64 connections.
+
+    :param refused: whether it is every reply that has to be an error, not none.
+    """
+    url = f"http://127.0.0.1:{server.port}{path}"
+    before = server.cpu()
+    done = subprocess.run(
+        ["wrk", "-t1", "-c64", *options, url], capture_output=True, text=True, check=True
+    )
+    rate = re.search(r"Requests/sec:\s+([0-9.]+)", done.stdout)
+    count = re.search(r"([0-9]+) requests in", done.stdout)
+    errors = re.search(r"Non-2xx or 3xx responses: ([0-9]+)", done.stdout)
+    expected = int(count[1]) if refused and count is not None else 0
+    complete = "Socket errors" not in done.stdout
+    complete = complete and expected == (int(errors[1]) if errors is not None else 0)
+    figure = float(rate[1]) if rate is not None else math.nan
+    return Sample(figure, server.cpu() - before, complete, {})
+
+
 @frozen
 class Bar:
     """
@@ -266,3 +287,11 @@ def report(results: Results, bars: Sequence[Bar], ours: str, unit: str) -> bool:
     for each in incomplete:
         print(f"INCOMPLETE: {each}")
     return fine and not incomplete
+
+
+def judged(what: str, unit: str, figure: float, bar: tuple[float, float]) -> bool:
+    """Print a figure of which less is better. :returns: whether its floor was kept."""
+    floor, goal = bar
+    verdict = "goal" if figure <= goal else "ok" if figure <= floor else "TOO MUCH"
+    print(f"{what:<45} {figure:6.2f} {floor:6.2f} {goal:6.2f}   {unit}   {verdict}")
+    return figure <= floor

@@ -6,7 +6,6 @@ The packages nginx-light, wrk and xorriso. Files are read from the page cache, b
 
 import argparse
 import json
-import math
 import os
 import re
 import shutil
@@ -27,9 +26,11 @@ from .benchlib import (
     Sample,
     Server,
     end_on_request,
+    judged,
     load,
     measure,
     report,
+    wrk,
 )
 
 OURS, NGINX, STATIC, AIOHTTP, LAG = "rescriptum", "nginx", "static.File", "aiohttp", "lag"
@@ -130,16 +131,7 @@ def pull(server: Server, path: str, *options: str) -> list[str]:
 
 
 def ask_for_scripts(server: Server, options: Sequence[str]) -> Sample:
-    """One run of wrk."""
-    url = f"http://127.0.0.1:{server.port}/ipxe/bootstrap"
-    before = server.cpu()
-    done = subprocess.run(
-        ["wrk", "-t1", "-c64", *options, url], capture_output=True, text=True, check=True
-    )
-    rate = re.search(r"Requests/sec:\s+([0-9.]+)", done.stdout)
-    complete = "Non-2xx" not in done.stdout and "Socket errors" not in done.stdout
-    figure = float(rate[1]) if rate is not None else math.nan
-    return Sample(figure, server.cpu() - before, complete, {})
+    return wrk(server, "/ipxe/bootstrap", options)
 
 
 def lag(server: Server, image: Path, rounds: int) -> float:
@@ -170,13 +162,6 @@ def memory(server: Server, pid: str, path: str) -> float:
         most = resident(pid)
         clients.terminate()
     return most - before
-
-
-def judged(what: str, unit: str, figure: float, bar: tuple[float, float]) -> bool:
-    floor, goal = bar
-    verdict = "goal" if figure <= goal else "ok" if figure <= floor else "TOO MUCH"
-    print(f"{what:<45} {figure:6.2f} {floor:6.2f} {goal:6.2f}   {unit}   {verdict}")
-    return figure <= floor
 
 
 def main() -> int:
