@@ -279,6 +279,26 @@ class GroupTests(SynchronousTestCase):
             ],
         )
 
+    def test_an_example_asks_for_its_format(self) -> None:
+        """Whatever else would claim it."""
+        files = {
+            "groups/a/a.json": '{"match": {"x": "1"}, "examples": [{"x": "1"}]}',
+            "groups/a/b.ks": f"# answer: match x=1\n# answer: example x=1\n{KS}",
+        }
+        self.assertEqual(told(files), [])
+
+    def test_an_example_has_facts_of_its_own(self) -> None:
+        """What a member's identity fills is not filled for whom the group claims otherwise."""
+        document = {"match": {"x": "1"}, "examples": [{"x": "1"}], "members": [MAC]}
+        files = {"groups/a/a.json": json.dumps({**document, "a": "{{ mac }}"})}
+        self.assertEqual(
+            told(files),
+            [
+                "note     groups/a/a.json (examples[1]): needs mac from the request: not checked "
+                "without --facts"
+            ],
+        )
+
     def test_an_example_says_its_path(self) -> None:
         """Facts that no query has are where they belong."""
         example = {"path": "/x/json/special", "serial": "s"}

@@ -125,8 +125,6 @@ class Walk:
 
     def _who(self, trial: Trial, chosen: Chosen) -> str:
         """:returns: which member of a group; empty where the topmost document says who it is."""
-        if chosen.machine:
-            return ""
         group = group_of(self._answers, trial.facts, chosen.format)
         named = group is not None and group.strength[0] == BY_IDENTITY
         return normalise(group.by) if named and group is not None else ""
