@@ -11,8 +11,8 @@ from ..control import KEYS, Control
 from ..template import OPEN, Template
 from . import plain
 from .family import Head, Value
+from .marks import Marks, settled
 from .places import decoded, line_at, placed, unreadable, wrong
-from .written import written
 
 #: How many recent chains of lower layers are kept: a group's serves many machines.
 _KEPT = 64
@@ -65,7 +65,15 @@ def compose(layers: Sequence[bytes]) -> bytes | Template:
     top = plain.served(_parsed(decoded(layers[-1])))
     if len(layers) > 1:
         top = plain.merge(_laid(tuple(layers[:-1])), top)
-    return written(top, _write, _escape)
+    text = _write(top)
+    if not any(OPEN in each for _, each in plain.texts(top)):
+        return text.encode("utf-8")
+    marks = Marks([text.encode("utf-8")])
+
+    def stand_in(text: str) -> str:
+        return marks.stand_in(Template.parse(text), _escape) if OPEN in text else text
+
+    return settled(marks.template(_write(plain.replaced(top, stand_in))))
 
 
 @lru_cache(_KEPT)

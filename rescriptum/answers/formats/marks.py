@@ -37,3 +37,9 @@ class Marks:
             parts += [written[at : found.start()], self._templates[int(found[1])]]
             at = found.end()
         return Template.joined([*parts, written[at:]])
+
+
+def settled(template: Template) -> bytes | Template:
+    """:returns: bytes, where all that had to be filled were braces that mean themselves."""
+    texts = [part for part in template.parts if isinstance(part, str)]
+    return template if len(texts) < len(template.parts) else "".join(texts).encode("utf-8")

@@ -33,7 +33,7 @@ def wrong(text: str, line: int, reason: str, quote: str = "\"'") -> MalformedDoc
     """
     here = text.split("\n")[line - 1 : line]
     found = _PLACEHOLDER.search(here[0]) if here else None
-    if found is None:
+    if found is None or any(here[0].count(each, 0, found.start()) % 2 for each in "\"'"):
         return MalformedDocument(f"line {line}: {reason}")
     mark = next((each for each in quote if each not in found[0]), None)
     quoted = json.dumps(found[0]) if mark is None else f"{mark}{found[0]}{mark}"

@@ -89,7 +89,12 @@ def replaced(value: object, replace: Callable[[str], object]) -> object:
 
 def shown(path: Path) -> str:
     """:returns: for people: ``global.fqdn``."""
-    return ".".join(key if _PLAIN_KEY.fullmatch(key) else json.dumps(key) for key in path)
+    return ".".join(key if _PLAIN_KEY.fullmatch(key) else quoted(key) for key in path)
+
+
+def quoted(text: str) -> str:
+    """:returns: as JSON has it."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def leaves(top: object, write: Callable[[object], str]) -> list[Value]:

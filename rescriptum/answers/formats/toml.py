@@ -13,11 +13,11 @@ from ..control import KEYS, Control
 from ..template import OPEN, Template
 from . import plain
 from .family import Head, Value
+from .marks import settled
 from .places import decoded, line_at, placed, unreadable, wrong
 from .tomledits import Edited
 from .tomledits import written as inline
-from .tomllines import Assignment, Table, escaped, parse, texts
-from .written import settled, written
+from .tomllines import Assignment, Table, parse, texts
 
 #: How many recent chains of lower layers are kept: a group's serves many machines.
 _KEPT = 64
@@ -58,25 +58,19 @@ def compose(layers: Sequence[bytes]) -> bytes | Template:
         return layers[0]
     lower = _kept(tuple(layers[:-1])) if len(layers) > 1 else None
     tables = _laid(lower, layers)
-    if tables is None:
-        top = plain.lay([_parsed(each) for each in layers])
-        return written(top, _write, escaped)
     return settled(Template.joined(part for table in tables for part in table.parts))
 
 
 @lru_cache(_KEPT)
 def _kept(layers: tuple[bytes, ...]) -> Sequence[Table]:
     lower = _kept(layers[:-1]) if len(layers) > 1 else None
-    tables = _laid(lower, layers)
-    if tables is None:
-        return parse(_write(plain.lay([_parsed(each) for each in layers])))
-    return tables
+    return _laid(lower, layers)
 
 
-def _laid(lower: Sequence[Table] | None, layers: Sequence[bytes]) -> Sequence[Table] | None:
+def _laid(lower: Sequence[Table] | None, layers: Sequence[bytes]) -> Sequence[Table]:
     """
     :param lower: all the layers but the last, laid over each other.
-    :returns: what is served; None where it can only be written anew.
+    :returns: what is served. Where no edit of lines makes it, it is written anew.
     """
     tables = parse(decoded(layers[-1]))
     if placed(layers[-1]) or _CONTROL.search(layers[-1]):
@@ -85,15 +79,17 @@ def _laid(lower: Sequence[Table] | None, layers: Sequence[bytes]) -> Sequence[Ta
         return tables
     edited = Edited(lower)
     edited.lay(tables)
-    if not edited.certain:
-        text = "".join(table.header + "".join(map(_text, table.lines)) for table in edited.tables)
-        expected = plain.lay([_parsed(each) for each in layers])
-        try:
-            if not plain.same(tomllib.loads(text), expected):
-                return None
-        except tomllib.TOMLDecodeError:
-            return None
-    return edited.tables
+    if edited.certain:
+        return edited.tables
+    expected = plain.lay([_parsed(each) for each in layers])
+    text = "".join(table.header + "".join(map(_text, table.lines)) for table in edited.tables)
+    try:
+        if plain.same(tomllib.loads(text), expected):
+            return edited.tables
+    except tomllib.TOMLDecodeError:
+        pass
+    assert isinstance(expected, dict)
+    return parse(tomlkit.dumps(expected))
 
 
 def _served(tables: Sequence[Table]) -> tuple[Table, ...]:
@@ -122,11 +118,6 @@ def _one_line(value: object) -> str:
     if isinstance(value, list):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=inline)
     return value if isinstance(value, str) else inline(value)
-
-
-def _write(top: object) -> str:
-    assert isinstance(top, dict)
-    return tomlkit.dumps(top)
 
 
 def _parsed(data: bytes) -> dict[str, object]:
