@@ -11,9 +11,8 @@ from ..control import Control, Pairs
 from ..template import OPEN, Template
 from .elements import TYPES, by_name, children, discriminator, is_list, lay, lists, remove, words
 from .family import Head, Value
-from .marks import Marks
+from .marks import Marks, settled
 from .markup import Markup
-from .written import settled
 
 META = "answer-meta"
 _CHILDREN = "want member, match and example in it"
