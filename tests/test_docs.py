@@ -5,6 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from rescriptum.answers.formats.table import BY_EXTENSION
 from rescriptum.cli.main import RescriptumOptions
 from rescriptum.cli.reference import page
 from rescriptum.settings import SETTINGS
@@ -13,9 +14,8 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "lab.md", *sorted((ROOT / "docs").glob("*.md"))]
 _VARIABLE = re.compile(r"\bRESCRIPTUM_[A-Z_]+\b")
 _LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
-_COMMAND = re.compile(
-    r"\brescriptum ((?:boot|config|media|render)(?: [a-z][a-z-]*)*)((?: --[a-z0-9-]+)*)"
-)
+_NAMES = "|".join(str(each[0]) for each in RescriptumOptions.subCommands)
+_COMMAND = re.compile(rf"\brescriptum ((?:{_NAMES})(?: [a-z][a-z-]*)*)((?: --[a-z0-9-]+)*)")
 
 
 class DocumentationTests(SynchronousTestCase):
@@ -28,6 +28,12 @@ class DocumentationTests(SynchronousTestCase):
         for path in PAGES:
             named = set(_VARIABLE.findall(path.read_text()))
             self.assertEqual(named - known, set(), path.name)
+
+    def test_every_file_that_we_make_is_told(self) -> None:
+        """What a document is called that has no name yet."""
+        told = (ROOT / "docs" / "stores.md").read_text()
+        for row in BY_EXTENSION.values():
+            self.assertIn(f"`{row.filename}`", told)
 
     def test_every_link_leads_somewhere(self) -> None:
         for path in PAGES:
@@ -55,5 +61,6 @@ class DocumentationTests(SynchronousTestCase):
                     options = found[0]
                 known = {each[0] for each in getattr(options, "optFlags", [])}
                 known |= {each[0] for each in getattr(options, "optParameters", [])}
+                known |= {name[4:] for name in dir(options) if name.startswith("opt_")}
                 for flag in flags.split():
                     self.assertIn(flag[2:], known | {"help"}, f"{path.name}: {words}")

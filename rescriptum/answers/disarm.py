@@ -131,7 +131,7 @@ class _Names:
             name for name in machines if _bare(name) == bare or normalise(_bare(name)) in needles
         ]
         if not named:
-            bares = {normalise(name): name for name in machines}
+            bares = {normalise(_bare(name)): _bare(name) for name in machines}
             near = [bares[each] for each in get_close_matches(needle, bares)]
             text = f"there is {', '.join(near)}" if near else "nor anything like it"
             raise NotFound(f"no machine is called {identity}, {text}")
