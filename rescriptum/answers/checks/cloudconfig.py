@@ -8,11 +8,6 @@ warns of keys that it does not know, and goes on.
 
 from collections.abc import Iterator, Mapping
 
-from ruamel.yaml import YAML
-from ruamel.yaml.constructor import SafeConstructor
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.nodes import ScalarNode
-
 from . import autoinstall
 from .finding import Checked, Finding, problem, warning
 from .shape import (
@@ -28,6 +23,7 @@ from .shape import (
     whole,
     words,
 )
+from .yaml_ import read
 
 _HEADER = "#cloud-config"
 _JINJA = "## template: jinja"
@@ -103,35 +99,6 @@ _META_DATA = table(
 _NETWORK = by_kind(table=anything)
 
 
-class _Constructor(SafeConstructor):
-    """Values as cloud-init has them, whose library takes a number without a point for text."""
-
-    def number(self, node: ScalarNode) -> object:
-        """:returns: of ``7e12345``, which may well be a serial number, what is written."""
-        written = self.construct_scalar(node)
-        return self.construct_yaml_float(node) if "." in written else written
-
-
-_Constructor.add_constructor("tag:yaml.org,2002:float", _Constructor.number)
-
-
-def _yaml() -> YAML:
-    # As cloud-init reads it: YAML 1.1, where yes is true, and of two equal keys the last.
-    yaml = YAML(typ="safe", pure=True)
-    yaml.version = (1, 1)
-    yaml.allow_duplicate_keys = True
-    yaml.Constructor = _Constructor
-    return yaml
-
-
-def _read(data: bytes) -> object:
-    """:raises ValueError: for what is no YAML."""
-    try:
-        return _yaml().load(data)
-    except (YAMLError, ValueError, RecursionError, OverflowError) as e:
-        raise ValueError(" ".join(str(e).split())) from None
-
-
 def check(data: bytes) -> Checked:
     """
     The user-data of a seed: a cloud-config, perhaps with an ``autoinstall``. YAML without a key
@@ -143,7 +110,7 @@ def check(data: bytes) -> Checked:
     if not data.strip():
         return Checked("cloud-config, empty")
     try:
-        document = _read(data)
+        document = read(data)
     except ValueError as e:
         return Checked.of("YAML", [problem(f"not YAML: {e}")])
     headed = header.lower().startswith(_HEADER)
@@ -210,6 +177,6 @@ def _network(value: object, at: str) -> Iterator[Finding]:
 
 def _part(data: bytes, kind: str, shape: Shape) -> Checked:
     try:
-        return Checked.of(kind, shape(_read(data), ""))
+        return Checked.of(kind, shape(read(data), ""))
     except ValueError as e:
         return Checked.of(kind, [problem(f"not YAML: {e}")])
