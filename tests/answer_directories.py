@@ -1,5 +1,6 @@
 """A directory of answers for tests."""
 
+import errno
 import os
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.documents import Document, Kind, Place
 from rescriptum.answers.stores.directory import AnswerDirectory
+from rescriptum.answers.stores.inotify import Event
 from rescriptum.answers.stores.watch import Watches
 
 DEFAULT = Place(Kind.DEFAULT)
@@ -21,6 +23,45 @@ def machine(name: str) -> Place:
 
 def group(name: str) -> Place:
     return Place(Kind.GROUP, name)
+
+
+def error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
+
+
+class Kernel:
+    """
+    Satisfies ``Notifications``: one number for each path.
+
+    :ivar room: how many may be watched.
+    """
+
+    def __init__(self) -> None:
+        self.room = 1000
+        self.refused = errno.ENOSPC
+        self.numbers: dict[str, int] = {}
+        self.events: list[Event] = []
+        self.asked: list[str] = []
+        self.closed = False
+
+    def fileno(self) -> int:
+        return 42
+
+    def add(self, path: str) -> int:
+        self.asked.append(path)
+        if len(self.numbers) >= self.room:
+            raise error(self.refused)
+        return self.numbers.setdefault(path, len(self.asked))
+
+    def remove(self, watch: int) -> None:
+        self.numbers = {path: each for path, each in self.numbers.items() if each != watch}
+
+    def read(self) -> list[Event]:
+        events, self.events = self.events, []
+        return events
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class DirectoryCase(SynchronousTestCase):

@@ -15,12 +15,12 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from rescriptum.answers.documents import MAX_DOCUMENT, Document
 from rescriptum.answers.formats.table import BY_EXTENSION
 from rescriptum.answers.stores.directory import AnswerDirectory
-from rescriptum.answers.stores.inotify import Inotify
+from rescriptum.answers.stores.inotify import Event, Inotify
 from rescriptum.answers.stores.store import Store
 from rescriptum.answers.stores.watch import Watches
 from rescriptum.errors import Unavailable
 
-from .answer_directories import DEFAULT, DirectoryCase, group, machine
+from .answer_directories import DEFAULT, DirectoryCase, Kernel, group, machine
 from .test_answers_stores import StoreTests
 
 if TYPE_CHECKING:
@@ -158,6 +158,18 @@ class Reading(Case):
         (self.path / "m1").unlink()
         (self.path / "m1").symlink_to(elsewhere / "1" / "m1" / "x.ks")
         self.assertEqual(self.served(), {"m2/x.ks": b"one"})
+        self.assertEqual(self.problems(), {})
+
+    def test_a_link_to_a_file_and_then_to_a_directory(self) -> None:
+        """A loose document until it is a machine."""
+        elsewhere = Path(self.mktemp()).absolute()
+        elsewhere.write_bytes(b"1")
+        (self.path / "m1.ks").symlink_to(elsewhere)
+        self.assertEqual(list(self.problems()), ["m1.ks"])
+        elsewhere.unlink()
+        elsewhere.mkdir()
+        (elsewhere / "x.ks").write_bytes(b"2")
+        self.assertEqual(self.served(), {"m1.ks/x.ks": b"2"})
         self.assertEqual(self.problems(), {})
 
     def test_links_that_lead_nowhere(self) -> None:
@@ -494,6 +506,46 @@ class WatchedDirectoryTests(Reading, DirectoryCase):
         wanted = {"m1/x.ks": b"22", "m2/x.ks": b"2", "groups/g/x.ks": b"1", "groups/h/x.ks": b"2"}
         self.assertEqual(self.served(), wanted)
 
+    def test_what_changes_before_it_is_watched(self) -> None:
+        """Between the look at its times and the watch: nobody tells of that, and it is seen."""
+
+        class Late(Inotify):
+            refusing = True
+
+            def add(self, path: str) -> int:
+                if self.refusing:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                (Path(path) / "new.ks").write_bytes(b"2")
+                return super().add(path)
+
+        late = Late()
+        watches = Watches(lambda: late)
+        watches.open()
+        self.addCleanup(watches.close)
+        self.directory = AnswerDirectory(self.path, lambda: self.now, watches)
+        for name in ("m1", "groups"):
+            self.write(f"{name}/x.md")
+        self.assertEqual(self.served(), {})
+        late.refusing = False
+        watches.doubt()
+        self.assertEqual(self.served(), {"m1/new.ks": b"2"})
+        self.assertEqual(set(self.problems()), {"new.ks", "groups/new.ks"})
+        self.assertEqual(watches.polled, set())
+
+    def test_renamed_directories_stay_watched(self) -> None:
+        """In whatever order they are come upon."""
+        for at in range(50):
+            self.write(f"a{at}/x.ks")
+        self.directory.listing()
+        for everything in (False, True):
+            for at in range(50):
+                old, new = ("b", "c") if everything else ("a", "b")
+                (self.path / f"{old}{at}").rename(self.path / f"{new}{at}")
+            if everything:
+                self.watches.doubt()
+            self.directory.listing()
+            self.assertEqual(self.watches.polled, set())
+
     def test_a_set_behind_a_link(self) -> None:
         """The link may be moved without a word: its directory is polled, its machines too."""
         self.write("m1/x.ks", b"1")
@@ -510,6 +562,40 @@ class WatchedDirectoryTests(Reading, DirectoryCase):
         link.unlink()
         link.symlink_to(other)
         self.assertEqual(self.served(), {"m1/x.ks": b"3"})
+
+
+class SilentTests(DirectoryCase):
+    """A kernel that tells what the test says."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kernel = Kernel()
+        self.watches = Watches(lambda: self.kernel, lambda path: True)
+        self.watches.open()
+        self.directory = AnswerDirectory(self.path, lambda: self.now, self.watches)
+        self.write("m1/x.ks", b"1")
+        self.write("groups/g/x.ks", b"1")
+        self.directory.listing()
+
+    def test_a_disk_that_is_mounted_over_the_set(self) -> None:
+        """Nothing is told of that, and it is another directory."""
+        self.path.rename(self.mktemp())
+        self.write("m1/x.ks", b"2")
+        self.assertEqual(self.served(), {"m1/x.ks": b"2"})
+
+    def test_a_disk_that_is_unmounted(self) -> None:
+        """The directory that it was mounted on is all that is told."""
+        for name in ("groups", "m1", "."):
+            self.write("groups/g/x.ks", name.encode())
+            self.write("m1/x.ks", name.encode())
+            path = str(self.path if name == "." else self.path / name)
+            self.kernel.events.append(Event(self.kernel.numbers[path], True, ""))
+            if name == "m1":
+                self.assertEqual(self.served()["m1/x.ks"], name.encode())
+            else:
+                served = {"m1/x.ks": name.encode(), "groups/g/x.ks": name.encode()}
+                self.assertEqual(self.served(), served)
+            self.assertEqual(self.watches.polled, set())
 
 
 #: Entries that random changes are made to; some are reserved, hidden, documents, or loose.

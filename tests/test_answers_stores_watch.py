@@ -16,46 +16,9 @@ from rescriptum.answers.stores.filesystem import is_local
 from rescriptum.answers.stores.inotify import Event, Inotify
 from rescriptum.answers.stores.watch import SETTLE, Watcher, Watches
 
+from .answer_directories import Kernel, error
+
 _MOST = Path("/proc/sys/fs/inotify/max_queued_events")
-
-
-def error(number: int) -> OSError:
-    return OSError(number, os.strerror(number))
-
-
-class Kernel:
-    """
-    Satisfies ``Notifications``: one number for each path.
-
-    :ivar room: how many may be watched.
-    """
-
-    def __init__(self) -> None:
-        self.room = 1000
-        self.refused = errno.ENOSPC
-        self.numbers: dict[str, int] = {}
-        self.events: list[Event] = []
-        self.asked: list[str] = []
-        self.closed = False
-
-    def fileno(self) -> int:
-        return 42
-
-    def add(self, path: str) -> int:
-        self.asked.append(path)
-        if len(self.numbers) >= self.room:
-            raise error(self.refused)
-        return self.numbers.setdefault(path, len(self.asked))
-
-    def remove(self, watch: int) -> None:
-        self.numbers = {path: each for path, each in self.numbers.items() if each != watch}
-
-    def read(self) -> list[Event]:
-        events, self.events = self.events, []
-        return events
-
-    def close(self) -> None:
-        self.closed = True
 
 
 class WatchesTests(SynchronousTestCase):
@@ -203,6 +166,17 @@ class WatchesTests(SynchronousTestCase):
             watches.rely("m1", blind=True)
             self.assertEqual((watches.active, watches.polled), (False, set()))
         self.assertTrue(self.kernel.closed)
+
+    def test_opened_again(self) -> None:
+        """Nothing is known of before."""
+        status = self.status()
+        self.watches.watch("m1", "/m1", status)
+        self.watches.rely("m2", blind=True)
+        self.watches.close()
+        self.assertEqual(self.watches.polled, set())
+        self.kernel = Kernel()
+        self.watches.open()
+        self.assertTrue(self.watches.watch("m1", "/m1", status))
 
     def test_nothing_to_watch_with(self) -> None:
         for number, text in (
