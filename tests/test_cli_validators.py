@@ -78,6 +78,16 @@ class ValidatorsTests(SynchronousTestCase):
         self.assertEqual(seen.read_text(), f"600\nlang x\n--check {self.directory}/tool 2\n")
         self.assertEqual(self.advanced, [(1, 1)])
 
+    def test_a_tool_keeps_to_its_own_directory(self) -> None:
+        """What it writes goes away with it; debconf would wait for whoever else is using it."""
+        seen = self.directory / "seen"
+        tool = self.tool(f'echo "$HOME $TMPDIR $PWD $DEBCONF_DB_REPLACE" > {seen}; touch ~/x ./y')
+        self.assertEqual(self.run_tool(tool), [])
+        home, temporary, here, database = seen.read_text().split()
+        self.assertEqual({home, temporary, here}, {home})
+        self.assertTrue(home.startswith(f"{self.temporary}/"))
+        self.assertEqual(database, f"File{{{home}/debconf.dat}}")
+
     def test_a_tool_that_is_not(self) -> None:
         """The first lines of what it says, without the name of a file that nobody knows."""
         tool = self.tool(
