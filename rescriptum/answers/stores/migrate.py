@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import frozen
 
 from ...errors import NotFound, Unavailable
 from ...values import Problem
@@ -38,7 +38,7 @@ class Migration:
     """
 
     moves: tuple[Move, ...] = ()
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = ()
 
 
 def planned(directory: Path) -> Migration:
