@@ -118,9 +118,9 @@ class OriginTests(SynchronousTestCase):
         self.assertIn("template needs {{ serial }}", found.error)
 
     def test_lines_of_text(self) -> None:
-        """In the order of the layers, equal lines in several of them told apart."""
+        """In the order of the layers, equal lines in several of them told apart; no comments."""
         files = {
-            "groups/g/x.ks": f"# answer: member {MAC}\ntext\nrootpw --lock\n# on {{{{mac}}}}\n",
+            "groups/g/x.ks": f"# answer: member {MAC}\ntext\n# why\nrootpw --lock\nurl {{{{mac}}}}\n",
             f"{MAC}/x.ks": "text\nreboot\n",
         }
         found = explained(files, "/ks?mac=52:54:00:00:00:01")
@@ -129,7 +129,7 @@ class OriginTests(SynchronousTestCase):
             [
                 ("groups/g/x.ks", "text"),
                 ("groups/g/x.ks", "rootpw --lock"),
-                ("groups/g/x.ks", "# on 52:54:00:00:00:01"),
+                ("groups/g/x.ks", "url 52:54:00:00:00:01"),
                 (f"{MAC}/x.ks", "text"),
                 (f"{MAC}/x.ks", "reboot"),
             ],
