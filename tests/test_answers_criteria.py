@@ -87,6 +87,17 @@ class CriterionTests(SynchronousTestCase):
         facts = Facts.of((), (("peer", "192.0.2.7"),), peer="198.51.100.1")
         self.assertFalse(Criterion.of("peer", ["192.0.2.0/24"]).holds(facts))
 
+    def test_it_reads_as_it_is_meant(self) -> None:
+        for patterns, text in (
+            (["R6*"], "product = R6*"),
+            (
+                ["R6*", "!R640xd", "R7*", "!R7?5"],
+                "product = R6* or R7* and not R640xd and not R7?5",
+            ),
+            (["!R6*"], "product = not R6*"),
+        ):
+            self.assertEqual(str(Criterion.of("Product", patterns)), text)
+
     def test_what_is_wrong_is_named(self) -> None:
         for label, patterns, text in (
             ("peer", ["10.0.*"], "match.peer: want an address, or a network as 192.0.2.0/24"),

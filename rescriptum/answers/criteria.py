@@ -101,7 +101,10 @@ class Criterion:
                     wanted.append(parse(text))
             except ValueError as e:
                 raise MalformedDocument(f"match.{label}: want {e}") from None
-        return cls(label, tuple(wanted), tuple(unwanted), " or ".join(patterns))
+        said = [" or ".join(each for each in patterns if not each.startswith("!"))]
+        said += [f"not {each[1:]}" for each in patterns if each.startswith("!")]
+        text = " and ".join(each for each in said if each)
+        return cls(label, tuple(wanted), tuple(unwanted), text)
 
     def holds(self, facts: Carried) -> bool:
         """:returns: whether the facts of a request fit."""
@@ -113,6 +116,7 @@ class Criterion:
         return wanted and not any(_fits(p, v) for p in self.unwanted for v in values)
 
     def __str__(self) -> str:
+        """For people: ``product = R6* or R7* and not R640xd``."""
         return f"{self.label} = {self.text}"
 
 
