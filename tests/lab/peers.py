@@ -23,6 +23,7 @@ class BootServer:
 
     :ivar answers: its answer set, and ``media`` its images; both start empty.
     :ivar loaders: its boot directory.
+    :ivar settings: further variables of its environment.
     """
 
     _running: Running
@@ -30,6 +31,7 @@ class BootServer:
     def __init__(self, network: Network, loaders: Path) -> None:
         self._network = network
         self.loaders = loaders
+        self.settings: dict[str, str] = {}
         self.answers = network.directory / "answers"
         self.media = network.directory / "media"
         for each in (self.answers, self.media):
@@ -46,6 +48,7 @@ class BootServer:
             "RESCRIPTUM_BOOT_DIR": str(self.loaders),
             "RESCRIPTUM_BOOT_TIMEOUT_SECS": "1",
             "RESCRIPTUM_PUBLIC_HOST": SERVER,
+            **self.settings,
         }
 
     def start(self) -> None:
