@@ -6,7 +6,8 @@ BIN = $(VENV)/bin
 export PYTHONPATH = .
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: help run loaders test trial check lint types docs reference smoke lab lab-all bench clean
+.PHONY: help run loaders test trial check lint types docs reference smoke examples lab lab-all bench
+.PHONY: clean
 
 help:  ## What each target does.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST)
@@ -40,7 +41,7 @@ test: trial  ## The test suite; the last line counts what passed and failed.
 trial: $(VENV)/.dev
 	$(BIN)/python tests/report.py $(SKIPS) $(TESTS)
 
-check: lint types test docs smoke  ## Everything but the lab.
+check: lint types test docs smoke examples  ## Everything but the lab.
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -58,6 +59,9 @@ reference: $(VENV)/.dev  ## Write docs/reference.md anew from the tables in the 
 
 smoke: $(VENV)/.dev  ## Install the built wheel into a clean environment and start it.
 	sh tests/smoke.sh $(BIN)/python
+
+examples: $(VENV)/.dev  ## Check the example answers, by installers' own tools where they are here.
+	PATH="$(CURDIR)/$(BIN):$$PATH" RESCRIPTUM_ANSWERS_DIR=examples/answers $(BIN)/rescriptum check --every
 
 lab: $(VENV)/.dev  ## Boot real firmware in QEMU (root, and the packages that lab.md names).
 	LAB=ci $(BIN)/python tests/report.py --no-skips tests.lab
