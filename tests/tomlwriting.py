@@ -142,7 +142,7 @@ class _Writer:
             return f"'{text}'"
         if how == "long literal" and printable and "''" not in text and text[-1:] != "'":
             return f"'''\n{text}'''"
-        if how == "long":
+        if how == "long" and "\\" not in text:
             inner = basic(text)[1:-1].replace("\\n", "\n")
             return f'"""\n{inner}"""'
         return basic(text)
