@@ -289,6 +289,23 @@ class ExactnessTests(SynchronousTestCase):
             both = [tomllib.loads(each.decode("utf-8")) for each in (lower, higher)]
             self.assertTrue(plain.same(tomllib.loads(text), plain.merge(*both)))
 
+    def test_which_edits_are_certain(self) -> None:
+        """Those that most machines' documents make of a group's."""
+        lower = tomllines.parse("x = 1\n[a]\nb = 1\n[c.d]\n")
+        for higher, certain in (
+            ("a.b = [2]\n", True),
+            ("[a]\ne = 2\n", True),
+            ("[e.f]\ng = 2\n[h]\n", True),
+            ("[c]\ne = 2\n", False),
+            ("[a.e]\n", False),
+            ("a = 1\n", False),
+            ("[x]\ny = 1\n", False),
+            ("[[e]]\n", False),
+        ):
+            edited = Edited(lower)
+            edited.lay(tomllines.parse(higher))
+            self.assertEqual(edited.certain, certain, higher)
+
     @settings(max_examples=50, deadline=None)
     @given(TREES)
     def test_the_library_writes_what_it_is_given(self, tree: dict[str, object]) -> None:

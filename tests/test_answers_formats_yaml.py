@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.facts import Facts
-from rescriptum.answers.formats import plain, yaml, yamledits, yamllines, yamlnodes
+from rescriptum.answers.formats import plain, yaml, yamlevents, yamllines, yamlnodes
 from rescriptum.answers.formats.yamlsheet import Sheet
 from rescriptum.answers.template import Template
 from rescriptum.errors import MalformedDocument, Unfillable
@@ -172,7 +172,7 @@ class ReadTests(SynchronousTestCase):
         data = b"a: !!python/name:os.system x\nb: !!binary aGk=\nc: !!int '1'\n"
         self.assertEqual(served(b"d: 1\n", data), "d: 1\n" + data.decode())
         self.assertEqual(
-            yamledits.written(Sheet.of(data.decode()).value),
+            yamlevents.written(Sheet.of(data.decode()).value),
             'a: !!python/name:os.system "x"\nb: !!binary "aGk="\nc: !!int "1"\n',
         )
 
@@ -210,7 +210,7 @@ class LinesTests(SynchronousTestCase):
     def _hold(self, text: str) -> None:
         quick = yamllines.parse(text)
         if quick is not None:
-            self.assertEqual(shape(quick), shape(yamlnodes.parse(text)), text)
+            self.assertEqual(shape(quick), shape(yamlevents.parse(text)), text)
 
     @settings(max_examples=500, deadline=None)
     @given(st.lists(PIECES, max_size=12).map("".join))
@@ -342,7 +342,7 @@ autoinstall:
             text = served(*(each.encode() for each in layers))
             for line in lines:
                 self.assertIn(line, text)
-        text = yamledits.written(Sheet.of("".join(lines)).value)
+        text = yamlevents.written(Sheet.of("".join(lines)).value)
         self.assertEqual(load(text), load("".join(lines)))
 
 
@@ -392,7 +392,7 @@ class ExactnessTests(SynchronousTestCase):
     @given(documents())
     def test_what_is_written_anew(self, data: bytes) -> None:
         value = Sheet.of(data.decode("utf-8")).value
-        text = yamledits.written(value)
+        text = yamlevents.written(value)
         self.assertTrue(plain.same(Sheet.of(text).value, value))
         self.assertTrue(plain.same(load(text), load(data) or {}))
 

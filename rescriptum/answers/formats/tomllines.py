@@ -117,7 +117,7 @@ class Table:
 
 def parse(text: str) -> tuple[Table, ...]:
     """
-    :param text: a document that :mod:`tomllib` reads.
+    :param text: a document that the standard library reads.
     :returns: tables that are ``text`` when they are joined, the unnamed one always first.
     """
     tables: list[Table] = []

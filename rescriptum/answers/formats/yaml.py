@@ -9,7 +9,7 @@ from attrs import evolve
 from ...errors import MalformedDocument
 from ..control import KEYS, Control
 from ..template import OPEN, Template
-from . import plain, yamledits, yamllines, yamlnodes
+from . import plain, yamledits, yamlevents, yamllines
 from .family import Head, Value
 from .marks import settled
 from .places import decoded, line_at, placed, unreadable
@@ -26,7 +26,7 @@ _LINE = re.compile(r"line (\d+): ")
 def read(data: bytes) -> Head:
     """As :class:`rescriptum.answers.formats.family.Family` has it."""
     text = decoded(data)
-    top = yamllines.parse(text) or yamlnodes.parse(text)
+    top = yamllines.parse(text) or yamlevents.parse(text)
     placeholders = placed(data) and _placeholders(text, top)
     value = top.value
     if not isinstance(value, dict) or value.keys().isdisjoint(KEYS):
@@ -109,9 +109,9 @@ def _served(data: bytes) -> Sheet:
     text = decoded(data)
     sheet = Sheet.of(text)
     if text and not text.endswith("\n"):  # which may be the end of a literal block
-        top = value_of(yamllines.parse(text) or yamlnodes.parse(text))
+        top = value_of(yamllines.parse(text) or yamlevents.parse(text))
         if not plain.same(sheet.value, top):
-            sheet = evolve(sheet, text=yamledits.written(top))
+            sheet = evolve(sheet, text=yamlevents.written(top))
     value = sheet.value
     if not isinstance(value, dict) or value.keys().isdisjoint(KEYS):
         return sheet
@@ -135,10 +135,10 @@ def _sound(make: Callable[[], Sheet], expected: object, head: Sheet) -> Sheet:
             return made
     except (yamledits.Unfit, MalformedDocument):
         pass
-    return evolve(head, text=yamledits.written(expected))
+    return evolve(head, text=yamlevents.written(expected))
 
 
 def values(data: bytes) -> list[Value]:
     """As :class:`rescriptum.answers.formats.family.Family` has it."""
     text = decoded(data)
-    return plain.leaves(value_of(yamllines.parse(text) or yamlnodes.parse(text)), compact)
+    return plain.leaves(value_of(yamllines.parse(text) or yamlevents.parse(text)), compact)

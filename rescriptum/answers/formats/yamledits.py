@@ -1,20 +1,12 @@
 """One YAML document laid over another by its lines: what nobody changes stays as written."""
 
 import re
-from collections.abc import Iterator
-from io import StringIO
-
-from ruamel.yaml import YAML
-from ruamel.yaml import events as event
-from ruamel.yaml.tag import Tag
 
 from ..control import KEYS
-from .yamlnodes import MERGE, NULL, Alias, Items, Node, Pairs, Raw, Scalar, typed
+from .yamlnodes import MERGE, NULL, WORD, Alias, Items, Node, Pairs, Raw, Scalar
 from .yamlsheet import Sheet, escaped
 
 _COLON = re.compile(r"\s*:")
-_WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_/.-]*")
-_STR = "tag:yaml.org,2002:str"
 #: What ends a bare word in brackets.
 _ENDS = re.compile(r"[,\[\]{}#:]")
 
@@ -204,7 +196,7 @@ def _shifted(text: str, by: int) -> str:
 def _flow_key(key: Scalar) -> str:
     if isinstance(key.value, Raw):
         return _flow(key)
-    return key.text if _WORD.fullmatch(key.text) else f'"{escaped(key.text)}"'
+    return key.text if WORD.fullmatch(key.text) else f'"{escaped(key.text)}"'
 
 
 def _flow(node: Node) -> str:
@@ -217,57 +209,8 @@ def _flow(node: Node) -> str:
     if not isinstance(node, Scalar) or (isinstance(node.value, Raw) and node.value.tag):
         raise Unfit
     if not isinstance(node.value, Raw):
-        bare = not node.style and _WORD.fullmatch(node.text)
+        bare = not node.style and WORD.fullmatch(node.text)
         return node.text if bare else f'"{escaped(node.text)}"'
     if _ENDS.search(node.text):
         raise Unfit
     return node.text or "null"
-
-
-def written(value: object) -> str:
-    """:returns: a document of a plain value, written anew; texts are in double quotes."""
-    stream = StringIO()
-    yaml = YAML(typ="safe", pure=True)
-    yaml.width = 2**31
-    yaml.emit(_events(value), stream)
-    return stream.getvalue().removesuffix("...\n")
-
-
-def _events(value: object) -> Iterator[event.Event]:
-    yield event.StreamStartEvent()
-    yield event.DocumentStartEvent(explicit=False)
-    yield from _node(value)
-    yield event.DocumentEndEvent(explicit=False)
-    yield event.StreamEndEvent()
-
-
-def _node(value: object) -> Iterator[event.Event]:
-    if isinstance(value, dict):
-        yield event.MappingStartEvent(None, None, True, flow_style=not value)
-        for key, each in value.items():
-            yield _key(key)
-            yield from _node(each)
-        yield event.MappingEndEvent()
-    elif isinstance(value, list):
-        yield event.SequenceStartEvent(None, None, True, flow_style=not value)
-        for each in value:
-            yield from _node(each)
-        yield event.SequenceEndEvent()
-    else:
-        yield _scalar(value)
-
-
-def _key(key: object) -> event.Event:
-    if isinstance(key, str) and _WORD.fullmatch(key) and not typed(key):
-        return event.ScalarEvent(None, None, (True, True), key)
-    return _scalar(key)
-
-
-def _scalar(value: object) -> event.Event:
-    if not isinstance(value, Raw):
-        text = str(value)
-        return event.ScalarEvent(None, Tag(suffix=_STR), (False, True), text, style='"')
-    if value.tag:
-        tag = Tag(suffix=value.tag)
-        return event.ScalarEvent(None, tag, (False, False), value.text, style='"')
-    return event.ScalarEvent(None, None, (True, False), value.text or "null")

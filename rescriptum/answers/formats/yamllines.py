@@ -31,7 +31,7 @@ _FLOW = re.compile(
 
 def parse(text: str) -> Node | None:
     """
-    :returns: the same as :func:`rescriptum.answers.formats.yamlnodes.parse`, but for the ends of
+    :returns: the same as :func:`rescriptum.answers.formats.yamlevents.parse`, but for the ends of
         collections of lines; None where that has to be asked.
     """
     if not text.replace("\n", "").isprintable():

@@ -8,7 +8,7 @@ from typing import Self
 from attrs import frozen
 
 from ..template import OPEN, Template
-from . import plain, yamllines, yamlnodes
+from . import plain, yamlevents, yamllines
 from .yamlnodes import NULL, Items, Node, Pairs, Raw, Scalar
 
 #: What cloud-init looks for in the first line, or behind the word that makes it a template.
@@ -40,7 +40,7 @@ class Sheet:
     @cached_property
     def top(self) -> Node:
         """:raises MalformedDocument: when it is no YAML, with a line that means nothing."""
-        return yamllines.parse(self.text) or yamlnodes.parse(self.text)
+        return yamllines.parse(self.text) or yamlevents.parse(self.text)
 
     @property
     def value(self) -> object:
