@@ -21,7 +21,6 @@ _LINE = re.compile(
     rf"({_QUOTED}|[\[{{].*|\|-?|{_BARE}|) *((?<= )#.*)?"
 )
 _DASH = re.compile("- +")
-_COMMENT = re.compile(r" *(?:#.*)?")
 _BEHIND = re.compile(r" *(?:(?<= )#.*)?")
 _FLOW = re.compile(
     rf" *(?:([\[\]{{}},])|({_QUOTED}|"
@@ -62,7 +61,8 @@ class _Reader:
         while number < len(lines):
             line = lines[number]
             number += 1
-            if not _COMMENT.fullmatch(line):
+            begins = line.lstrip(" ")
+            if begins and begins[0] != "#":
                 found = _LINE.fullmatch(line)
                 if found is not None:
                     column = self._collections(found, at)
