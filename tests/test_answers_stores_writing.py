@@ -249,7 +249,17 @@ class WritingTests(DirectoryCase):
             with self.assertRaisesRegex(Refused, "m1: b.ks beside a.ks would be served"):
                 change()
         self.directory.put(self.key, b"3")
+        real, moments = os.unlink, []
+
+        def seen(path: str) -> None:
+            moments.append(set(self.served()))
+            real(path)
+
+        self.patch(os, "unlink", seen)
         self.directory.move(self.key, self.to)
+        for served in moments:
+            self.assertEqual(served & {"m1/a.ks", "m1/b.ks"}, {"m1/a.ks"})
+        self.assertEqual(len(moments), 2)
         self.assertEqual(self.names(), ["installed-m1"])
         self.assertEqual(self.served(), {"installed-m1/a.ks": b"3"})
         self.assertEqual((self.path / "installed-m1" / "b.ks").read_bytes(), b"2")

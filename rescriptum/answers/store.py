@@ -125,8 +125,7 @@ class AnswerStore:
 
         def conclude(result: _T | Failure) -> None:
             self._changes -= 1
-            if not done.called:  # else whoever wanted it has gone
-                done.errback(result) if isinstance(result, Failure) else done.callback(result)
+            done.errback(result) if isinstance(result, Failure) else done.callback(result)
 
         Deferred.fromCoroutine(self._change(work)).addBoth(conclude)
         return await done
