@@ -5,7 +5,7 @@ from io import StringIO
 from pathlib import Path
 
 from attrs import fields
-from twisted.logger import LogEvent, Logger, LogLevel
+from twisted.logger import LogEvent, Logger, LogLevel, capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -106,6 +106,22 @@ class EventTests(SynchronousTestCase):
         self.assertEqual(len(names), len(set(names)))
         for each in public_events():
             self.assertTrue(each.name.startswith(f"{each.link}.") or "." in each.name)
+
+    def test_an_event_whose_time_is_known(self) -> None:
+        """It is the same event in every field as one that asks for the time."""
+        log = Logger("rescriptum.test")
+        for event in (ANSWER, REFUSED, PROBE):
+            with capturedLogs() as seen:
+                events.record(log, event)
+                events.record(log, event, 1_700_000_000.25)
+            asked, told = seen
+            self.assertEqual(told.pop("log_time"), 1_700_000_000.25)
+            self.assertIsInstance(asked.pop("log_time"), float)
+            names = [*(each.name for each in fields(type(event))), "event", "link", "problem"]
+            names += ["log_logger", "log_level", "log_namespace", "log_source", "log_format"]
+            for name in names:
+                self.assertEqual(told[name], asked[name])
+            self.assertEqual(told.keys(), asked.keys())
 
     def test_every_sentence_names_fields_that_exist(self) -> None:
         """A misspelt field would show up as an unformattable line at three in the morning."""

@@ -22,6 +22,8 @@ from .store import AnswerStore
 from .stores.capture import Captures
 from .stores.store import Store
 
+_log = Logger()  # looked up once: as a class's own each look makes another
+
 #: Bodies above so many bytes are looked through in a thread.
 LARGE = 4096
 #: Where an installer says that it is done; its own credential is in the body or the header.
@@ -78,7 +80,6 @@ class Answers:
     """
 
     routes = Routes()
-    _log = Logger()
 
     def __init__(
         self,
@@ -185,10 +186,10 @@ class Answers:
                 size=done.size,
                 outcome=done.outcome.value,
             )
-            record(self._log, sent)
+            record(_log, sent, done.at)
         elif isinstance(about, Disarmed):
             moved = ", ".join(map(str, about.moved)) or "nothing was armed"
-            record(self._log, MachineInstalled(peer=done.peer, mac=about.mac, disarmed=moved))
+            record(_log, MachineInstalled(peer=done.peer, mac=about.mac, disarmed=moved), done.at)
         elif done.status != 200:
             refused = AnswerRefused(
                 peer=done.peer,
@@ -200,7 +201,7 @@ class Answers:
                 seconds=done.seconds,
                 reason=done.reason,
             )
-            record(self._log, refused)
+            record(_log, refused, done.at)
         if self._captures is not None and request is not None:
             self._captures.keep(done, str(about) if isinstance(about, About) else done.reason)
 

@@ -66,4 +66,5 @@ class Exchange:
             outcome,
             answer.about if answer is not None else None,
             reason,
+            now,
         )

@@ -1,13 +1,13 @@
 """What a route decides to say, as a value; the listener performs it."""
 
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from http import HTTPStatus
 
 from attrs import evolve, field, frozen
 
 from ..values import Content
-from .decided import Decided, checked, rendered
+from .decided import Decided, Headers, checked, rendered
 from .request import Request
 
 TEXT = "text/plain; charset=utf-8"
@@ -44,14 +44,23 @@ class Reply:
         further = checked(self.headers) if self.headers else ()
         if self.status in _BODILESS:
             return Decided(self.status, further)
-        length = len(self.body)
-        headers = ("Content-Type", self.media_type), ("Content-Length", str(length)), *further
-        return Decided(self.status, headers, self.body, size=length, lines=rendered(headers))
+        size = len(self.body)
+        headers, lines = _entity(self.media_type, size)
+        if further:
+            headers, lines = (*headers, *further), lines + rendered(further)
+        return Decided(self.status, headers, self.body, size=size, lines=lines)
 
     @cached_property
     def decided_for_head(self) -> Decided:
         """The same without the body (W150)."""
         return evolve(self.decided, body=b"")
+
+
+@lru_cache(1024)
+def _entity(media_type: str, size: int) -> tuple[Headers, bytes]:
+    """:returns: the headers that every reply with a body has, and the same as they go out."""
+    headers = ("Content-Type", media_type), ("Content-Length", str(size))
+    return headers, rendered(headers)
 
 
 @frozen
@@ -89,6 +98,7 @@ class Finished:
     :ivar size: of the whole entity, where it is a file: ranges are parts of it.
     :ivar seconds: from the request's last byte to the reply's.
     :ivar reason: for the log alone, never for the client.
+    :ivar at: when it was over, as Unix time.
     """
 
     request: Request | None
@@ -100,3 +110,4 @@ class Finished:
     outcome: Outcome
     about: object = None
     reason: str = ""
+    at: float | None = None
