@@ -11,6 +11,10 @@ from rescriptum.answers.facts import INSIDE, MAX_TEXT, Facts, normalise
 from rescriptum.answers.selection import Index, claims, spellings
 from rescriptum.web.request import Request
 
+#: More beginnings of identities than are looked for one by one.
+MANY = [f"{each:02x}-00-00-00-00-01" for each in range(0xE0, 0xF0)] + [
+    f"host-{each:c}-1" for each in b"bcdefghij"
+]
 UUID = "4c4c4544-0058-4b10-8031-b7c04f503933"
 
 #: Few letters, so that identities do occur in requests, and what normalising drops.
@@ -60,7 +64,9 @@ def by_the_rule(identities: list[str], pieces: list[str]) -> set[str]:
 class WholeRequestTests(SynchronousTestCase):
     @settings(max_examples=500, deadline=None)
     @given(
-        st.lists(_names, max_size=8, unique=True),
+        st.lists(_names, max_size=8, unique=True).flatmap(
+            lambda names: st.sampled_from((names, [*MANY, *names]))
+        ),
         st.lists(_texts, max_size=3),
         st.lists(st.tuples(_texts, _texts), max_size=4),
         _bodies,

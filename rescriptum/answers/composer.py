@@ -60,7 +60,7 @@ class Composer:
     def known(self, layers: Layers) -> Body | None:
         """:returns: what they make where that costs nothing; None where it has to be composed."""
         top = layers[-1]
-        if len(layers) == 1 and not (top.control or top.placeholders or top.error):
+        if len(layers) == 1 and not (top.placeholders or top.error or top.control):
             return top.data
         with self._lock:
             body = self._known.get(layers)

@@ -31,7 +31,7 @@ class Control:
     examples: tuple[Pairs, ...] = ()
 
     def __bool__(self) -> bool:
-        return self != NOTHING
+        return self is not NOTHING and self != NOTHING
 
     @classmethod
     def of_table(cls, table: Mapping[str, object]) -> Self:

@@ -70,19 +70,19 @@ def _leaves(value: object, leaf: str, depth: int, leaves: list[Leaf]) -> None:
     :param value: a JSON object, array or scalar; ``leaf``: what it is called.
     :raises MalformedRequest: for more of them than there may be, or nested too deeply.
     """
-    if isinstance(value, str):
-        leaves.append((leaf, value))
-    elif isinstance(value, dict | list):
-        if depth >= MAX_DEPTH and value:
-            raise MalformedRequest(f"body nested deeper than {MAX_DEPTH}")
-        for each in value if isinstance(value, list) else ():
-            _leaves(each, leaf, depth + 1, leaves)
-        for key, each in value.items() if isinstance(value, dict) else ():
-            name = key.lower()[:MAX_LABEL]
+    if depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
+        raise MalformedRequest(f"body nested deeper than {MAX_DEPTH}")
+    if isinstance(value, dict):
+        for key, each in value.items():
             if isinstance(each, str):  # nearly all of them, and a call each is dear
-                leaves.append((name, each))
+                leaves.append((key.lower()[:MAX_LABEL], each))
             else:
-                _leaves(each, name, depth + 1, leaves)
+                _leaves(each, key.lower()[:MAX_LABEL], depth + 1, leaves)
+    elif isinstance(value, list):
+        for each in value:
+            _leaves(each, leaf, depth + 1, leaves)
+    elif isinstance(value, str):
+        leaves.append((leaf, value))
     elif value is not None:
         leaves.append((leaf, "true" if value else "false"))
     if len(leaves) > MAX_SCALARS:
@@ -247,7 +247,7 @@ class Facts:
         macs += [text for text in self.segments if _mac(text) is not None]
         if self.raw and _mac(told := self.raw[:18].decode("latin-1")) is not None:
             macs.append(told)
-        if any(name == "link" and text.lower() in _LINKED for name, text in self.leaves):
+        if any(text.lower() in _LINKED for name, text in self.leaves if name == "link"):
             linked = {
                 each.label.removesuffix("link") + "mac"
                 for each in self.body

@@ -11,6 +11,8 @@ from .facts import INSIDE, MAX_TEXT, normalise
 
 _MAC = re.compile(r"[0-9a-f]{12}")
 _UUID = re.compile(r"[0-9a-f]{32}")
+#: So many beginnings are looked for one by one.
+_FEW = 8
 #: Where an identity of hexadecimal digits can be a part of a value.
 _DIGITS = re.compile(rf"[0-9a-f]{{{INSIDE},}}")
 
@@ -90,6 +92,11 @@ class Beginnings:
         lengths = _left(lengths)
         return type(self)(starts, lengths, min(lengths, default=MAX_TEXT))
 
+    def may_begin(self, text: str) -> bool:
+        """:returns: False where no identity begins in ``text``, as far as that is seen at once."""
+        # A rack's addresses have one vendor's beginning, or two.
+        return len(self.starts) > _FEW or any(map(text.__contains__, self.starts))
+
     def within(self, text: str) -> list[str]:
         """:returns: the parts of ``text`` that begin as an identity of their length does."""
         starts, parts = self.starts, []
@@ -160,18 +167,16 @@ class Index:
         :returns: the most specific first; equal ones by owner.
         """
         known, digits, others = self.known, self.digits, self.others
-        found: set[Claim] = set()
-        for value in values:
-            size = len(value)
-            if hit := known.get(value):
-                found.update(hit)
-            parts = others.within(value) if size > others.shortest else []
-            if size > digits.shortest:
+        said = tuple(values)
+        parts = list(said)
+        shortest = min(digits.shortest, others.shortest)
+        for value in [each for each in said if len(each) > shortest]:
+            if others.may_begin(value):
+                parts += others.within(value)
+            if digits.may_begin(value):
                 for run in _DIGITS.findall(value):
                     parts += digits.within(run)
-            for part in parts:
-                if hit := known.get(part):
-                    found.update(hit)
+        found = {claim for part in parts if part in known for claim in known[part]}
         if len(found) < 2:
             return tuple(found)
         return tuple(sorted(found, key=_order))

@@ -87,4 +87,8 @@ ALIASES = {
 
 def accepted(segments: tuple[str, ...]) -> tuple[Format, ...]:
     """:returns: what a path asks for: by its first segment that is an alias, else any format."""
-    return next((ALIASES[each] for part in segments if (each := part.lower()) in ALIASES), FORMATS)
+    for segment in segments:
+        found = ALIASES.get(segment.lower())
+        if found is not None:
+            return found
+    return FORMATS
