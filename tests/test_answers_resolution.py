@@ -187,6 +187,23 @@ class GroupTests(SynchronousTestCase):
         self.assertEqual(answered(answers, f"/{MAC}")[1:], ("ks", MAC, ""))
         self.assertEqual(answered(answers, f"/{OTHER}")[1:], ("preseed", "", "a"))
 
+    def test_a_group_may_be_called_default(self) -> None:
+        """It is a group like any other, and not what nobody claims."""
+        files = {
+            "groups/default/x.yaml": f'members: ["{MAC}"]\nhost: "{{{{ group }}}}"\n',
+            "groups/default/network-config": "version: 2\n",
+            "default/x.yaml": "d: 1\n",
+            "default/network-config": "version: 1\n",
+        }
+        answers = answer_set(files)
+        self.assertEqual(answered(answers, f"/ubuntu/{MAC}/")[0], b'host: "default"\n')
+        part = answered(answers, f"/ubuntu/{MAC}/network-config")[0]
+        self.assertEqual(part, b"version: 2\n")
+        self.assertEqual(answered(answers, "/ubuntu/network-config")[0], b"version: 1\n")
+        alone = answer_set({**files, f"{OTHER}/meta-data": "a: '{{ machine }}'\n"})
+        part = answered(alone, f"/ubuntu/{OTHER}/meta-data")[0]
+        self.assertEqual(part, f'a: "{OTHER}"\n'.encode())
+
     def test_documents_of_different_spellings_do_not_layer(self) -> None:
         """``yml`` is not ``yaml``: a group in one is none of the other's."""
         answers = answer_set(
@@ -307,6 +324,38 @@ class NoCloudTests(SynchronousTestCase):
         self.assertIn(b"local-hostname: g", answered(answers, f"/ubuntu/{OTHER}/meta-data")[0])
         self.assertEqual(answered(answers, "/ubuntu/network-config")[0], b"version: 2\n")
         self.assertEqual(answered(answers, f"/ubuntu/{MAC}/network-config")[0], b"")
+
+    def test_parts_are_of_whoever_the_user_data_is_of(self) -> None:
+        """Never of another machine that the request names too, or that fits it."""
+        answers = answer_set(
+            {
+                **self.files,
+                "serial-1/x.yaml": "b: 1\n",
+                "serial-1/meta-data": "a: 1\n",
+                "spare/network-config": "match: {serial: '*'}\nversion: 2\n",
+            }
+        )
+        for part, expected in (
+            ("meta-data", b'instance-id: "52-54-00-00-00-01"\n'),
+            ("network-config", b""),
+        ):
+            target = f"/ubuntu/{MAC}/{part}?serial=serial-1"
+            self.assertEqual(answered(answers, target)[:3], (expected, part, MAC))
+
+    def test_parts_of_what_is_broken(self) -> None:
+        """Nobody knows what such user data stands on: its parts are no other group's, or made up."""
+        answers = answer_set(
+            {
+                f"{MAC}/x.yaml": "extends: h\na: [\n",
+                f"{MAC}/meta-data": "a: 1\n",
+                "groups/g/x.yaml": f"members: ['{MAC}']\n",
+                "groups/g/network-config": "version: 2\n",
+            }
+        )
+        for part in ("user-data", "meta-data", "vendor-data", "network-config"):
+            with self.assertRaises(MalformedDocument) as caught:
+                answered(answers, f"/ubuntu/{MAC}/{part}")
+            self.assertIn(f"{MAC}/x.yaml: ", str(caught.exception))
 
     def test_a_part_is_never_the_user_data(self) -> None:
         """A machine that has parts and no user data has nothing for cloud-init."""

@@ -175,9 +175,7 @@ def _lost(
     if chosen is None or strength == (0, 0):
         return why
     if role == DEFAULT:
-        return (
-            "another default comes first" if chosen.group == DEFAULT else "the request is claimed"
-        )
+        return "another default comes first" if chosen.default else "the request is claimed"
     if document.format is not chosen.format:
         return f"{why}, but {chosen.format.extension} was chosen"
     top = chosen.layers[-1] if chosen.layers else None

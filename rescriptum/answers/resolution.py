@@ -7,9 +7,9 @@ from attrs import evolve, field, frozen
 from ..errors import MalformedDocument, NotFound, Unfillable
 from . import nocloud
 from .answerset import AnswerSet
-from .composer import Body, Composer, Layers, compose
+from .composer import Body, Composer, Layers, broken, compose
 from .documents import DEFAULT, Document
-from .facts import Facts
+from .facts import Bound, Facts
 from .formats.table import PARTS, Format, accepted
 from .groups import Chain
 from .selection import Claim
@@ -42,6 +42,7 @@ class Chosen:
     :ivar machine: the machine whose document is the top layer, or empty.
     :ivar group: the group below it, ``default`` where nothing claimed the request, or empty.
     :ivar layers: the lowest first. None for a part of a NoCloud seed that is made up.
+    :ivar default: whether nothing claimed the request. A group may be called so, too.
     """
 
     format: Format
@@ -49,6 +50,11 @@ class Chosen:
     group: str
     layers: Layers = field(repr=False)
     made_up: bytes | None = field(default=None, repr=False)
+    default: bool = False
+
+    def bound(self, facts: Facts) -> Bound:
+        """:returns: the facts of the request with those of what was chosen."""
+        return facts.bound(self.machine or None, None if self.default else self.group or None)
 
 
 @frozen
@@ -82,10 +88,8 @@ def resolve(answers: AnswerSet, facts: Facts, composer: Composer | None = None) 
 def filled(chosen: Chosen, body: Body, facts: Facts) -> Answer:
     """:raises Unfillable: naming the topmost document of the answer."""
     if not isinstance(body, bytes):
-        group = chosen.group if chosen.group != DEFAULT else None
-        bound = facts.bound(chosen.machine or None, group or None)
         try:
-            body = body.fill(bound).encode("utf-8", "surrogateescape")
+            body = body.fill(chosen.bound(facts)).encode("utf-8", "surrogateescape")
         except Unfillable as e:
             raise Unfillable(f"{chosen.layers[-1].source}: {e}") from e
     return Answer(body, chosen.format, chosen.machine, chosen.group)
@@ -173,15 +177,19 @@ def _laid(
     answers: AnswerSet, kind: Format, machine: Claimed | None, group: Claimed | None
 ) -> Chosen:
     if machine is not None and machine.document.control.extends is not None:
-        below = _extended(answers, machine.document)
-        layers = (*below, machine.document)
-        return Chosen(kind, machine.name, machine.document.control.extends, layers)
+        return _extending(answers, kind, machine.name, machine.document)
     if group is None or group.strength[0] < BY_IDENTITY:
         refuse_doubt(answers, kind)
     below = () if group is None else _unbroken(answers.groups.chains[kind.extension][group.name])
     top = () if machine is None else (machine.document,)
     name = "" if group is None else group.name
     return Chosen(kind, "" if machine is None else machine.name, name, (*below, *top))
+
+
+def _extending(answers: AnswerSet, kind: Format, machine: str, document: Document) -> Chosen:
+    """What a machine's document names goes before what claims the request."""
+    layers = (*_extended(answers, document), document)
+    return Chosen(kind, machine, document.control.extends or "", layers)
 
 
 def _extended(answers: AnswerSet, document: Document) -> Layers:
@@ -204,32 +212,55 @@ def _unbroken(chain: Chain) -> Layers:
 
 def _default(answers: AnswerSet, claims: tuple[Claim, ...], formats: tuple[Format, ...]) -> Chosen:
     for kind in formats:
-        document = answers.defaults.get(kind.extension)
-        if document is not None:
-            return Chosen(kind, "", DEFAULT, (*_extended(answers, document), document))
+        found = _default_of(answers, kind)
+        if found is not None:
+            return found
     wanted = ", ".join(kind.extension for kind in formats)
     why = f"{claims[0].owner} has no document for it" if claims else "nothing claims it"
     raise NotFound(f"{why} and there is no default ({wanted})")
+
+
+def _default_of(answers: AnswerSet, kind: Format) -> Chosen | None:
+    document = answers.defaults.get(kind.extension)
+    if document is None:
+        return None
+    layers = (*_extended(answers, document), document)
+    return Chosen(kind, "", DEFAULT, layers, default=True)
 
 
 def _part(
     answers: AnswerSet, whole: Chosen, kind: Format, claims: tuple[Claim, ...], facts: Facts
 ) -> Chosen:
     """A file of a NoCloud seed beside the user-data, from whoever that comes from; or made up."""
-    machine = machine_of(answers, facts, claims, kind)
-    if machine is None and whole.group == DEFAULT:
-        document = answers.defaults.get(kind.extension)
-        if document is not None:
-            return Chosen(kind, "", DEFAULT, (*_extended(answers, document), document))
-    elif machine is not None and machine.document.control.extends is not None:
-        return _laid(answers, kind, machine, None)
-    chain = answers.groups.chain(kind.extension, whole.group)
+    for each in whole.layers:
+        if each.error:
+            raise broken(each)
+    name, document = _of_machine(answers, whole, kind, claims, facts)
+    if document is None and whole.default:
+        default = _default_of(answers, kind)
+        if default is not None:
+            return default
+    elif document is not None and document.control.extends is not None:
+        return _extending(answers, kind, name, document)
+    group = "" if whole.default else whole.group
+    chain = answers.groups.chain(kind.extension, group)
     below = () if chain is None else _unbroken(chain)
-    if machine is not None:
-        return Chosen(kind, machine.name, whole.group, (*below, machine.document))
+    if document is not None:
+        return Chosen(kind, name, group, (*below, document))
     if below:
         return evolve(whole, format=kind, layers=below)
     instance = whole.machine or str(
         facts.mac or facts.first("serial") or facts.first("uuid") or DEFAULT
     )
     return evolve(whole, format=kind, layers=(), made_up=nocloud.part(kind.extension, instance))
+
+
+def _of_machine(
+    answers: AnswerSet, whole: Chosen, kind: Format, claims: tuple[Claim, ...], facts: Facts
+) -> tuple[str, Document | None]:
+    """Where the user-data is no machine's, a machine may have a part alone."""
+    if whole.machine:
+        name = whole.machine
+        return name, answers.machines[name].documents.get(kind.extension)
+    machine = machine_of(answers, facts, claims, kind)
+    return ("", None) if machine is None else (machine.name, machine.document)

@@ -101,7 +101,7 @@ class Walk:
         if missing:
             if (top, self._who(trial, chosen)) in self._filled:
                 return Tried()
-            if trial.role == "guess" and chosen.group == DEFAULT:
+            if trial.role == "guess" and chosen.default:
                 return Tried()  # who is a stranger may never ask for what there is by default
             return Tried(tuple(_needs(trial, chosen, missing)))
         try:
@@ -185,7 +185,7 @@ def _elsewhere(trial: Trial, wanted: Document, chosen: Chosen) -> Iterator[Resul
     elif trial.role == "example":
         unheld = _unheld(wanted, trial.facts)
         said = f"does not reach it: {unheld or f'the answer is {top.source}'}"
-    elif trial.role == DEFAULT and chosen.group != DEFAULT:
+    elif trial.role == DEFAULT and not chosen.default:
         severity = Severity.NOTE
         said = f"not checked: {top.source} claims the request that was made for it"
     yield _result(trial, severity, wanted.source, said)
@@ -203,8 +203,7 @@ def _missing(chosen: Chosen, body: Body, facts: Facts) -> tuple[str, ...]:
     """:returns: the facts that the answer needs and the request does not carry."""
     if isinstance(body, bytes):
         return ()
-    group = chosen.group if chosen.group != DEFAULT else None
-    bound = facts.bound(chosen.machine or None, group or None)
+    bound = chosen.bound(facts)
     return tuple(
         dict.fromkeys(
             part.name.lower()
