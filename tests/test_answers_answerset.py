@@ -86,11 +86,17 @@ class ProblemsTests(SynchronousTestCase):
                 "52:54:00:00:00:01": "names the same machine as 525400000001",
                 "debian": "claims every request with that word in its path; for all machines "
                 "there is default/",
-                "---": "never claims a request",
+                "---": "never claims a request by its name, which has no ASCII letter or digit",
                 "'bad\\nname1'": "never claims a request",
             },
         )
         self.assertEqual(answers.index.claims(["badname1"]), ())
+
+    def test_a_name_that_claims_nothing_and_a_match(self) -> None:
+        """One that people read claims by its facts; one that no log can show by nothing."""
+        text = "# answer: match serial=x\n"
+        answers = answer_set({f"{name}/x.ks": text for name in ("机架", "bad\nname1")})
+        self.assertEqual([name for name, _ in answers.selecting["ks"]], ["机架"])
 
     def test_two_byte_orders_of_one_uuid(self) -> None:
         """W078: they name one machine."""
@@ -131,6 +137,7 @@ _contents = st.sampled_from(
             "# answer: member machine1\n",
         ),
         *("# answer: match serial=x*\n", "# answer: extends c\n# answer: member m1\n"),
+        "# answer: match serial\n",
     ]
 )
 _files = st.dictionaries(

@@ -265,6 +265,57 @@ class TombstoneTests(SynchronousTestCase):
         self.assertEqual(answered(answers, f"/pve/{OTHER}")[3], "base")
         self.assertEqual(answered(answers, "/ks/52-54-00-00-00-03")[3], "default")
 
+    def test_a_machine_by_facts_that_does_not_parse(self) -> None:
+        """
+        As a group: it may be what is laid over a member's group, too. A machine's own name, and
+        another format, settle it.
+        """
+        files = {
+            **GROUPS,
+            "spare/x.toml": '[match]\nproduct = "R6*"\n[global\n',
+            "default/x.ks": "k",
+        }
+        answers = answer_set(files)
+        for target in ("/pve/52-54-00-00-00-03", f"/pve/{OTHER}?serial=S1", "/x"):
+            said = "spare/x.toml may claim this request, and cannot be read: line 3: "
+            self.assertIn(said, self.refused(answers, target))
+        self.assertEqual(answered(answers, f"/pve/{MAC}")[2:], (MAC, "dell"))
+        self.assertEqual(answered(answers, "/ks/52-54-00-00-00-03")[3], "default")
+        self.assertIn("spare/x.toml: line 3", self.refused(answers, "/pve/machine?x=spare"))
+        gone = listing({"spare/x.toml": ""}).folders
+        mended = AnswerSet.of(Listing({**answers.listing.folders, **gone}), answers)
+        self.assertEqual(answered(mended, "/pve/52-54-00-00-00-03")[3], "default")
+        away = answer_set({**files, "installed-spare/x.toml": files.pop("spare/x.toml")})
+        self.assertEqual(answered(answer_set(files), "/pve")[3], "default")
+        self.assertEqual(away.doubtful.keys(), {"toml"})
+
+    def test_a_broken_machine_without_a_match_is_its_own_affair(self) -> None:
+        """A match deeper in it is its installer's, and another machine is answered as before."""
+        for name, text in (
+            ("x.toml", '[a]\nb.match = "c"\n# match = 1\n[global\n'),
+            ("x.yaml", "network:\n  ethernets:\n    a:\n      match: {macaddress: x}\n  b: [\n"),
+            ("x.json", '{"extends": "g", "a" 1}'),
+            ("x.xml", "<a><matches/><b></a>"),
+            ("x.ks", "# answer: member a\n# answer: extends\nmatch a=b\n"),
+        ):
+            default = {"x.json": "{}", "x.xml": "<a/>"}.get(name, "")
+            answers = answer_set({f"machine-1/{name}": text, f"default/{name}": default})
+            self.assertEqual(len(answers.problems), 1, name)
+            self.assertEqual(answered(answers, "/")[3], "default", name)
+        for name, text in (
+            ("x.toml", "match.a = 1\n[b\n"),
+            ("x.toml", 'match = {a = "b"\n'),
+            ("x.yaml", "match:\n  a: [\n"),
+            ("x.yml", '"match": {a: b\n'),
+            ("x.json", '{"match": {"a": 1'),
+            ("x.ign", '{"a" 1, "match": {}}'),
+            ("x.xml", '<a><answer-meta><match a="b"></a>'),
+            ("x.ks", "# answer: match a\n"),
+            ("x.ks", "# answer: matches a=b\n"),
+        ):
+            answers = answer_set({f"machine-1/{name}": text, f"default/{name}": ""})
+            self.assertIn("may claim this request", self.refused(answers, "/"), text)
+
     def test_a_group_that_cannot_be_read_at_all(self) -> None:
         """Its directory is there and nobody knows what is in it: every format is in doubt."""
         place = Place(Kind.GROUP, "secret")

@@ -1,6 +1,6 @@
 """The answer set as a value: who is claimed by what, and what is wrong with it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Self
 
 from attrs import field, frozen
@@ -10,9 +10,13 @@ from .documents import DEFAULT, DISARMED, Document, Documents, Folder, Kind, Lis
 from .facts import normalise
 from .formats.table import ALIASES
 from .groups import Groups
+from .salvage import may_match
 from .selection import Index, spellings
 
 _NONE: Documents = {}
+
+#: Machines' names and documents of theirs, by extension and in the order of the names.
+Named = Mapping[str, tuple[tuple[str, Document], ...]]
 
 
 @frozen(eq=False)
@@ -23,7 +27,8 @@ class AnswerSet:
     :ivar machines: by identity, as the directory is named; those that are disarmed too.
     :ivar groups: what they stand on, and whom they claim.
     :ivar index: the identities of machines that are armed.
-    :ivar selecting: machine documents that claim by facts, by extension: names and documents.
+    :ivar selecting: machine documents that claim by facts.
+    :ivar doubtful: those that would, and cannot be read, so that nobody can say whom they claim.
     :ivar problems: what an operator has to mend, in a fixed order.
     """
 
@@ -31,7 +36,8 @@ class AnswerSet:
     machines: Mapping[str, Folder] = field(repr=False)
     groups: Groups = field(repr=False)
     index: Index = field(repr=False)
-    selecting: Mapping[str, tuple[tuple[str, Document], ...]] = field(repr=False)
+    selecting: Named = field(repr=False)
+    doubtful: Named = field(repr=False)
     problems: tuple[Problem, ...]
     _extending: frozenset[Place] = field(repr=False)
     _dangling: frozenset[Place] = field(repr=False)
@@ -63,18 +69,18 @@ class AnswerSet:
             each.place for each in added if any(d.control.extends for d in each.found)
         )
         if groups is old.groups:  # then what stood well still does
-            doubtful = [each for each in added if each.place in extending]
+            suspects = [each for each in added if each.place in extending]
             dangling = old._dangling - left
         else:
-            doubtful = [now[place] for place in extending]
+            suspects = [now[place] for place in extending]
             dangling = frozenset()
-        dangling = dangling.union(each.place for each in doubtful if any(_dangling(groups, each)))
+        dangling = dangling.union(each.place for each in suspects if any(_dangling(groups, each)))
         troubled = (old._troubled - left).union(
             each.place for each in added if each.problems or _misleading(each)
         )
-        selecting = old.selecting
+        selecting, doubtful = old.selecting, old.doubtful
         if any(_selecting(each) for each in (*added, *gone)):
-            selecting = _all_selecting(machines)
+            selecting, doubtful = _all(machines, _has_criteria), _all(machines, _doubtful)
         problems = [
             *listing.problems,
             *(
@@ -92,6 +98,7 @@ class AnswerSet:
             groups=groups,
             index=index,
             selecting=selecting,
+            doubtful=doubtful,
             problems=tuple(problems),
             extending=frozenset(extending),
             dangling=dangling,
@@ -108,7 +115,7 @@ class AnswerSet:
 
 def _empty(cls: type[AnswerSet]) -> AnswerSet:
     nothing: frozenset[Place] = frozenset()
-    return cls(Listing(), {}, Groups(), Index(), {}, (), nothing, nothing, nothing, {})
+    return cls(Listing(), {}, Groups(), Index(), {}, {}, (), nothing, nothing, nothing, {})
 
 
 def _machines(folders: Iterable[Folder]) -> Iterable[Folder]:
@@ -120,11 +127,13 @@ def is_disarmed(name: str) -> bool:
     return name.lower().startswith(DISARMED)
 
 
+def _claims(name: str) -> bool:
+    """:returns: whether a machine of that name claims anything, by name or by facts."""
+    return name.isprintable() and not is_disarmed(name)
+
+
 def _claiming(folders: Iterable[Folder]) -> Iterable[str]:
-    for folder in _machines(folders):
-        name = folder.place.name
-        if name.isprintable() and not is_disarmed(name):
-            yield name
+    return (each.place.name for each in _machines(folders) if _claims(each.place.name))
 
 
 def _identities(folders: Iterable[Folder]) -> Iterable[tuple[str, str]]:
@@ -132,17 +141,29 @@ def _identities(folders: Iterable[Folder]) -> Iterable[tuple[str, str]]:
 
 
 def _selecting(folder: Folder) -> bool:
-    return folder.place.kind is Kind.MACHINE and any(d.control.criteria for d in folder.found)
+    """Whether a machine has a document that claims by facts, or may."""
+    return folder.place.kind is Kind.MACHINE and any(
+        _has_criteria(document) or _doubtful(document) for document in folder.found
+    )
 
 
-def _all_selecting(
-    machines: Mapping[str, Folder],
-) -> Mapping[str, tuple[tuple[str, Document], ...]]:
+def _has_criteria(document: Document) -> bool:
+    return bool(document.control.criteria)
+
+
+def _doubtful(document: Document) -> bool:
+    if not (document.error and document.data):
+        return False
+    return may_match(document.format.family.name, document.data)
+
+
+def _all(machines: Mapping[str, Folder], wanted: Callable[[Document], bool]) -> Named:
+    """:returns: documents that claim by facts, or may: of each machine that claims at all."""
     found: dict[str, list[tuple[str, Document]]] = {}
     for name, folder in sorted(machines.items()):
-        if _selecting(folder) and not is_disarmed(name):
+        if _selecting(folder) and _claims(name):
             for extension, document in folder.documents.items():
-                if document.control.criteria:
+                if wanted(document):
                     found.setdefault(extension, []).append((name, document))
     return {extension: tuple(each) for extension, each in found.items()}
 
@@ -174,7 +195,7 @@ def _misleading(folder: Folder) -> tuple[Problem, ...]:
     if not name.isprintable():
         return (Problem(repr(name), "never claims a request: its name is not printable text"),)
     if not needle:
-        text = "never claims a request: its name has no ASCII letter or digit"
+        text = "never claims a request by its name, which has no ASCII letter or digit"
         return (Problem(name, text),)
     if needle in ALIASES:
         text = "claims every request with that word in its path; for all machines there is "

@@ -117,7 +117,7 @@ def choose(answers: AnswerSet, facts: Facts) -> Chosen:
         chosen = _laid(answers, *best)
     else:
         for kind in formats:
-            refuse_doubt(answers, kind)
+            _refuse_doubt(answers, kind, machine=False, group=False)
         chosen = _default(answers, claims, formats)
     asked = facts.segments[-1] if facts.segments else ""
     if asked in PARTS and chosen.format.family.name == "yaml":
@@ -161,25 +161,32 @@ def _by_facts(facts: Facts, named: Iterable[tuple[str, Document]]) -> Claimed | 
     return best
 
 
-def refuse_doubt(answers: AnswerSet, kind: Format) -> None:
+def _refuse_doubt(answers: AnswerSet, kind: Format, machine: bool, group: bool) -> None:
     """
-    :raises MalformedDocument: when a group of this format cannot be read, so that the request
+    :param machine: whether an identity says which machine it is; ``group`` likewise.
+    :raises MalformedDocument: when a document of this format cannot be read, so that the request
         may be one that it claims.
     """
-    for chain in answers.groups.claimants(kind.extension).doubtful:
-        document = chain.document
+    doubtful = [] if machine else [each for _, each in answers.doubtful.get(kind.extension, ())]
+    if not group:
+        doubtful += [each.document for each in answers.groups.claimants(kind.extension).doubtful]
+    for each in doubtful:
         raise MalformedDocument(
-            f"{document.source} may claim this request, and cannot be read: {document.error}"
+            f"{each.source} may claim this request, and cannot be read: {each.error}"
         )
+
+
+def _by_identity(claimed: Claimed | None) -> bool:
+    return claimed is not None and claimed.strength[0] == BY_IDENTITY
 
 
 def _laid(
     answers: AnswerSet, kind: Format, machine: Claimed | None, group: Claimed | None
 ) -> Chosen:
-    if machine is not None and machine.document.control.extends is not None:
+    extends = machine is not None and machine.document.control.extends is not None
+    _refuse_doubt(answers, kind, _by_identity(machine), extends or _by_identity(group))
+    if machine is not None and extends:
         return _extending(answers, kind, machine.name, machine.document)
-    if group is None or group.strength[0] < BY_IDENTITY:
-        refuse_doubt(answers, kind)
     below = () if group is None else _unbroken(answers.groups.chains[kind.extension][group.name])
     top = () if machine is None else (machine.document,)
     name = "" if group is None else group.name

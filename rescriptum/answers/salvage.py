@@ -1,5 +1,5 @@
 """
-Whom a group claims whose document cannot be read: its machines are to get an error, never another
+Whom a document claims that cannot be read: those machines are to get an error, never another
 group or the default.
 
 Too many identities do little harm, a lost one may install the wrong system. So what looks like a
@@ -47,6 +47,19 @@ def salvage(family: str, data: bytes) -> Salvaged:
     return Salvaged(tuple(members), doubtful)
 
 
+def may_match(family: str, data: bytes) -> bool:
+    """
+    Whether a machine's document, which has a name to claim by, claims by ``match`` too.
+
+    :param family: the name of a family of formats.
+    :param data: any bytes; a ``match`` within something else is its installer's.
+    """
+    text, _ = _decoded(data)
+    if family == "text":
+        return None in _lines(text)
+    return (_XML_MATCH if family == "xml" else _TOP_MATCH).search(text) is not None
+
+
 _LETTER = re.compile(r"[0-9A-Za-z]")
 _OTHER = re.compile(r"[^0-9A-Za-z]")
 _MARKS = (
@@ -75,6 +88,13 @@ _MATCH = re.compile(
     r"""["']match["']
     |(?:^[ \t]*|[{,]\s*)["']?match["']?[ \t]*(?:[:=.{]|$)
     |^[ \t]*\[+[ \t]*["']?match\b""",
+    re.MULTILINE | re.VERBOSE,
+)
+#: Where a table of TOML or YAML begins at the top; of JSON, which may be one line, anywhere.
+_TOP_MATCH = re.compile(
+    r"""^["']?match["']?[ \t]*(?:[:=.{]|$)
+    |^\[+[ \t]*["']?match\b
+    |[{,]\s*"match"\s*(?:[:{]|$)""",
     re.MULTILINE | re.VERBOSE,
 )
 #: Up to where its value begins: behind a tag or an anchor of YAML's, too.
