@@ -120,7 +120,8 @@ class OriginTests(SynchronousTestCase):
     def test_lines_of_text(self) -> None:
         """In the order of the layers, equal lines in several of them told apart; no comments."""
         files = {
-            "groups/g/x.ks": f"# answer: member {MAC}\ntext\n# why\nrootpw --lock\nurl {{{{mac}}}}\n",
+            "groups/g/x.ks": f"# answer: member {MAC}\ntext\n# why\nrootpw --lock\nurl {{{{mac}}}}"
+            "\n",
             f"{MAC}/x.ks": "text\nreboot\n",
         }
         found = explained(files, "/ks?mac=52:54:00:00:00:01")

@@ -394,7 +394,7 @@ class NoCloudTests(SynchronousTestCase):
             self.assertEqual(answered(answers, target)[:3], (expected, part, MAC))
 
     def test_parts_of_what_is_broken(self) -> None:
-        """Nobody knows what such user data stands on: its parts are no other group's, or made up."""
+        """Nobody knows what it stands on: no other group's parts go with it, nor made-up ones."""
         answers = answer_set(
             {
                 f"{MAC}/x.yaml": "extends: h\na: [\n",

@@ -378,6 +378,4 @@ class CaptureTests(Asking):
         self.assertEqual(len(texts), 2)
         self.assertIn("outcome: 200 format=text machine=machine-1 group=\n", texts[0])
         self.assertIn("outcome: 404 ", texts[1])
-        self.assertEqual(
-            [each.read_bytes() for each in sorted(captures.glob("*.body"))][0], b"body"
-        )
+        self.assertEqual(min(captures.glob("*.body")).read_bytes(), b"body")
