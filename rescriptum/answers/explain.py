@@ -6,13 +6,14 @@ from attrs import field, frozen
 
 from ..errors import MalformedDocument, RescriptumError, Unfillable
 from .answerset import AnswerSet
+from .claimed import BY_FACTS, BY_IDENTITY, Strength
 from .composer import Body, compose
 from .control import Control
 from .documents import DEFAULT, Document
 from .facts import Facts
 from .formats.family import Family, Value
 from .formats.table import PARTS, Format, accepted
-from .resolution import BY_FACTS, BY_IDENTITY, Chosen, Strength, choose, filled
+from .resolution import Chosen, choose, filled
 from .selection import Claim
 from .template import Template
 

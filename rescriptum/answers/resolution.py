@@ -1,37 +1,24 @@
 """From a request to its answer: which documents, and what they say once they are filled."""
 
-from collections.abc import Iterable
-
 from attrs import evolve, field, frozen
 
 from ..errors import MalformedDocument, NotFound, Unfillable
 from . import nocloud
 from .answerset import AnswerSet
+from .claimed import (
+    Claimed,
+    Strength,
+    by_identity,
+    group_of,
+    machine_of,
+    refuse_doubt,
+)
 from .composer import Body, Composer, Layers, broken, compose
 from .documents import DEFAULT, Document
 from .facts import Bound, Facts
 from .formats.table import PARTS, Format, accepted
 from .groups import Chain
 from .selection import Claim
-
-#: How a claim compares: by identity before by facts, then how specific, or how many criteria.
-Strength = tuple[int, int]
-BY_FACTS, BY_IDENTITY = 1, 2
-
-
-@frozen
-class Claimed:
-    """
-    What claims a request in one format.
-
-    :ivar name: of the machine or group; ``document`` its own.
-    :ivar by: the identity that was found, or the criteria that hold.
-    """
-
-    strength: Strength
-    name: str
-    by: str
-    document: Document = field(repr=False)
 
 
 @frozen
@@ -117,7 +104,7 @@ def choose(answers: AnswerSet, facts: Facts) -> Chosen:
         chosen = _laid(answers, *best)
     else:
         for kind in formats:
-            _refuse_doubt(answers, kind, machine=False, group=False)
+            refuse_doubt(answers, kind, machine=False, group=False)
         chosen = _default(answers, claims, formats)
     asked = facts.segments[-1] if facts.segments else ""
     if asked in PARTS and chosen.format.family.name == "yaml":
@@ -125,66 +112,11 @@ def choose(answers: AnswerSet, facts: Facts) -> Chosen:
     return chosen
 
 
-def machine_of(
-    answers: AnswerSet, facts: Facts, claims: tuple[Claim, ...], kind: Format
-) -> Claimed | None:
-    """:returns: the machine document of this format that claims the request best."""
-    for claim in claims:
-        document = answers.machines[claim.owner].documents.get(kind.extension)
-        if document is not None:
-            strength = BY_IDENTITY, claim.specificity
-            return Claimed(strength, claim.owner, claim.identity, document)
-    named = answers.selecting.get(kind.extension, ())
-    return _by_facts(facts, named)
-
-
-def group_of(answers: AnswerSet, facts: Facts, kind: Format) -> Claimed | None:
-    """:returns: the group that claims the request best in this format."""
-    claimants = answers.groups.claimants(kind.extension)
-    for claim in claimants.members.claims(facts.values):
-        chain = answers.groups.chains[kind.extension][claim.owner]
-        strength = BY_IDENTITY, claim.specificity
-        return Claimed(strength, claim.owner, claim.identity, chain.document)
-    return _by_facts(facts, ((each.name, each.document) for each in claimants.selecting))
-
-
-def _by_facts(facts: Facts, named: Iterable[tuple[str, Document]]) -> Claimed | None:
-    """The most criteria; of equally many the first name."""
-    best: Claimed | None = None
-    for name, document in named:
-        criteria = document.control.criteria
-        strength = BY_FACTS, len(criteria)
-        if best is not None and best.strength >= strength:
-            continue
-        if all(each.holds(facts) for each in criteria):
-            best = Claimed(strength, name, ", ".join(map(str, criteria)), document)
-    return best
-
-
-def _refuse_doubt(answers: AnswerSet, kind: Format, machine: bool, group: bool) -> None:
-    """
-    :param machine: whether an identity says which machine it is; ``group`` likewise.
-    :raises MalformedDocument: when a document of this format cannot be read, so that the request
-        may be one that it claims.
-    """
-    doubtful = [] if machine else [each for _, each in answers.doubtful.get(kind.extension, ())]
-    if not group:
-        doubtful += [each.document for each in answers.groups.claimants(kind.extension).doubtful]
-    for each in doubtful:
-        raise MalformedDocument(
-            f"{each.source} may claim this request, and cannot be read: {each.error}"
-        )
-
-
-def _by_identity(claimed: Claimed | None) -> bool:
-    return claimed is not None and claimed.strength[0] == BY_IDENTITY
-
-
 def _laid(
     answers: AnswerSet, kind: Format, machine: Claimed | None, group: Claimed | None
 ) -> Chosen:
     extends = machine is not None and machine.document.control.extends is not None
-    _refuse_doubt(answers, kind, _by_identity(machine), extends or _by_identity(group))
+    refuse_doubt(answers, kind, by_identity(machine), extends or by_identity(group))
     if machine is not None and extends:
         return _extending(answers, kind, machine.name, machine.document)
     below = () if group is None else _unbroken(answers.groups.chains[kind.extension][group.name])

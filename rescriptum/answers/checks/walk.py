@@ -8,10 +8,11 @@ from attrs import define, evolve, field
 from ...errors import MalformedDocument, NotFound, RescriptumError, Unfillable
 from ...values import Problem
 from ..answerset import AnswerSet
+from ..claimed import by_identity, group_of
 from ..composer import Body, Composer
 from ..documents import DEFAULT, Document
 from ..facts import RESERVED, Facts, normalise
-from ..resolution import BY_IDENTITY, Chosen, choose, filled, group_of
+from ..resolution import Chosen, choose, filled
 from ..template import Placeholder
 from .finding import Check, Checked, Severity, hint
 from .result import Rendered, Result, Tried
@@ -126,8 +127,7 @@ class Walk:
     def _who(self, trial: Trial, chosen: Chosen) -> str:
         """:returns: which member of a group; empty where the topmost document says who it is."""
         group = group_of(self._answers, trial.facts, chosen.format)
-        named = group is not None and group.strength[0] == BY_IDENTITY
-        return normalise(group.by) if named and group is not None else ""
+        return normalise(group.by) if group is not None and by_identity(group) else ""
 
     def _fuller(self, trial: Trial, chosen: Chosen, body: Body) -> Facts:
         """:returns: the facts, with the first spare ones that fill the same answer."""
