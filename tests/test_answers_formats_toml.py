@@ -110,6 +110,17 @@ class ReadTests(SynchronousTestCase):
             for levels in (deep + 1, 20_000):
                 self.assertIn("nested deeper", reason(write(levels)))
 
+    def test_a_key_of_many_parts_is_not_tried(self) -> None:
+        """
+        However it is written and wherever it stands: to read one of a million parts would take
+        all the memory there is. Texts and comments with as many dots are no keys.
+        """
+        for key in (".".join(["a"] * 400_000), " . ".join(['"a\\"b"', "'c'"] * 60_000)):
+            for around in ("%s = 1", "b = 1\n[[ %s ]]\n", "b = {c = 1, %s = 2}", "b = { %s=2}"):
+                self.assertIn("nested deeper", reason((around % key).encode()))
+        dots = ".".join(["a"] * 300)
+        toml.read(f'a = "{dots}" # {dots}\n# {dots}\n'.encode())
+
     @settings(max_examples=300, deadline=None)
     @given(
         st.binary(max_size=60)

@@ -24,6 +24,12 @@ _KEPT = 64
 
 _AT = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
 _CONTROL = re.compile("|".join(KEYS).encode("ascii"))
+#: A key of more parts than tables may be in each other, where one may stand.
+_TOO_LONG = re.compile(
+    r"""(?:^|[{,])[ \t\[]*+(?:(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)"""
+    f"{{{plain.MAX_DEPTH}}}",
+    re.MULTILINE,
+)
 
 
 def read(data: bytes) -> Head:
@@ -123,6 +129,9 @@ def _one_line(value: object) -> str:
 def _parsed(data: bytes) -> dict[str, object]:
     """:raises MalformedDocument: with the line."""
     text = decoded(data)
+    # tomllib takes time and memory by the square of a key's parts.
+    if text.count(".") >= plain.MAX_DEPTH and (long := _TOO_LONG.search(text)):
+        raise MalformedDocument(f"line {line_at(text, long.end())}: {plain.TOO_DEEP}")
     try:
         top = tomllib.loads(text)
     except ValueError as e:  # of TOML, or what int() says of thousands of digits
