@@ -26,7 +26,8 @@ _AT = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.D
 _CONTROL = re.compile("|".join(KEYS).encode("ascii"))
 #: A key of more parts than tables may be in each other, where one may stand.
 _TOO_LONG = re.compile(
-    r"""(?:^|[{,])[ \t\[]*+(?:(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)"""
+    r"""(?:^|[{,])[ \t\[]*+"""
+    r"""(?:(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)"""
     f"{{{plain.MAX_DEPTH}}}",
     re.MULTILINE,
 )
