@@ -127,6 +127,48 @@ class TrialTests(SynchronousTestCase):
             ],
         )
 
+    def test_parts_of_a_group(self) -> None:
+        """Are tried with whoever has its user-data: members, examples, what extends it."""
+        files = {
+            "groups/g/a.yaml": f"#cloud-config\nmembers: ['{MAC}']\nhostname: x\n",
+            "groups/g/meta-data": "local-hostname: [x]\n",
+            "groups/g/network-config": "extends: net\nversion: 9\n",
+            "groups/net/network-config": "version: 2\n",
+            "groups/h/a.yml": "#cloud-config\nmatch: {serial: x}\nexamples: [{serial: x}]\na: 1\n",
+            "groups/h/vendor-data": "#cloud-config\nruncmd: x\n",
+            "machine-1/a.yaml": "#cloud-config\nextends: i\nhostname: x\n",
+            "groups/i/a.yaml": "#cloud-config\nhostname: x\n",
+            "groups/i/meta-data": "local-hostname: '{{ group }}{{ x }}'\n",
+            "groups/j/vendor-data": "#cloud-config\n",
+            "groups/k/vendor-data": "#cloud-config\n",
+            "groups/k/a.yaml": "#cloud-config\n",
+        }
+        self.assertEqual(
+            told(files),
+            [
+                f"FAIL     groups/g/meta-data ({MAC}): local-hostname: want text, not a list",
+                f"FAIL     groups/g/network-config ({MAC}): want version 1 or 2, not 9",
+                "FAIL     groups/h/vendor-data (examples[1]): runcmd: want a list, not text",
+                "warning  groups/j/vendor-data: nothing reaches it: no user-data beside it, and "
+                "nothing extends it",
+                "warning  groups/k/a.yaml: nothing reaches it: no members, no match, and nothing "
+                "extends it",
+                "note     groups/i/meta-data (machine-1): needs x from the request: not checked "
+                "without --facts",
+                "note     groups/net/network-config: reachable only through extends",
+                "note     groups/i/a.yaml: reachable only through extends",
+            ],
+        )
+
+    def test_parts_that_stand_on_what_is_broken(self) -> None:
+        """Once."""
+        files = {
+            "groups/g/a.yaml": f"#cloud-config\nmembers: ['{MAC}']\nhostname: x\n",
+            "groups/g/meta-data": "extends: none\n",
+        }
+        found = "FAIL     groups/g/meta-data"
+        self.assertEqual(told(files), [f"{found} ({MAC}): extends none, which is no group"])
+
     def test_a_disarmed_machine_is_not_asked_for(self) -> None:
         self.assertEqual(told({f"installed-{MAC}/a.ipxe": "nonsense\n"}), [])
 

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.answers.explain import Explanation, explain
+from rescriptum.answers.explain import Explanation, Origin, explain
 
 from .answersets import Files, answer_set, facts_of
 
@@ -137,5 +137,30 @@ class OriginTests(SynchronousTestCase):
         )
 
     def test_a_part_that_is_made_up_has_no_layers(self) -> None:
+        """And says so."""
         found = explained({f"{MAC}/x.yaml": "a: 1\n"}, f"/ubuntu/{MAC}/meta-data")
+        self.assertEqual((found.layers, found.error), ((), ""))
+        self.assertEqual(found.values, (Origin("instance-id", MAC, "(made up)"),))
+        found = explained({f"{MAC}/x.yaml": "a: 1\n"}, f"/ubuntu/{MAC}/vendor-data")
         self.assertEqual((found.layers, found.values, found.error), ((), (), ""))
+
+    def test_a_part_of_a_seed(self) -> None:
+        """Whose user-data it goes with, and that this was not asked for."""
+        files = {
+            "groups/g/x.yaml": f"members: ['{MAC}']\n",
+            "groups/g/network-config": "version: 2\n",
+            f"{MAC}/network-config": "ethernets: {}\n",
+        }
+        found = explained(files, f"/ubuntu/{MAC}/network-config")
+        self.assertEqual(
+            [(each.source, each.won, each.why) for each in found.candidates],
+            [
+                (f"{MAC}/network-config", True, f"{MAC} is named"),
+                (
+                    "groups/g/x.yaml",
+                    False,
+                    f"its member {MAC} is named, but network-config was asked for, beside it",
+                ),
+                ("groups/g/network-config", True, "beside user-data, or through extends"),
+            ],
+        )

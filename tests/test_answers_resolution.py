@@ -393,6 +393,33 @@ class NoCloudTests(SynchronousTestCase):
             target = f"/ubuntu/{MAC}/{part}?serial=serial-1"
             self.assertEqual(answered(answers, target)[:3], (expected, part, MAC))
 
+    def test_parts_of_the_nearest_group(self) -> None:
+        """Of those that the user-data stands on; its own part goes before, and may extend one."""
+        answers = answer_set(
+            {
+                "groups/base/x.yaml": "a: 1\n",
+                "groups/base/meta-data": "a: base\n",
+                "groups/base/vendor-data": "a: base\n",
+                "groups/rack/x.yaml": f"extends: base\nmembers: ['{OTHER}', '{MAC}']\n",
+                "groups/rack/network-config": "extends: rack-net\na: rack\n",
+                "groups/rack-net/network-config": "b: rack-net\n",
+                "groups/rack/vendor-data": "a: rack\n",
+                f"{MAC}/x.yaml": "extends: base\nb: 1\n",
+                "default/x.yaml": "extends: rack\n",
+                "default/vendor-data": "a: default\n",
+            }
+        )
+        for target, expected in (
+            (f"/ubuntu/{OTHER}/meta-data", b"a: base\n"),
+            (f"/ubuntu/{OTHER}/vendor-data", b"a: rack\n"),
+            (f"/ubuntu/{OTHER}/network-config", b"b: rack-net\na: rack\n"),
+            (f"/ubuntu/{MAC}/vendor-data", b"a: base\n"),
+            (f"/ubuntu/{MAC}/network-config", b""),
+            ("/ubuntu/meta-data", b"a: base\n"),
+            ("/ubuntu/vendor-data", b"a: default\n"),
+        ):
+            self.assertEqual(answered(answers, target)[0], expected, target)
+
     def test_parts_of_what_is_broken(self) -> None:
         """Nobody knows what it stands on: no other group's parts go with it, nor made-up ones."""
         answers = answer_set(

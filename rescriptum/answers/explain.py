@@ -10,11 +10,11 @@ from .claimed import BY_FACTS, BY_IDENTITY, Strength
 from .composer import Body, compose
 from .control import Control
 from .documents import DEFAULT, Document
-from .facts import Facts
+from .facts import Facts, normalise
 from .formats.family import Family, Value
 from .formats.table import PARTS, Format, accepted
 from .resolution import Chosen, choose, filled
-from .selection import Claim
+from .selection import Claim, is_address
 from .template import Template
 
 
@@ -41,7 +41,7 @@ class Origin:
     One value of the answer.
 
     :ivar path: where it is in the document; empty for a line of text.
-    :ivar source: the layer that it came from.
+    :ivar source: the layer that it came from; ``(made up)`` of a document that is no one's.
     """
 
     path: str
@@ -71,9 +71,12 @@ def explain(answers: AnswerSet, facts: Facts) -> Explanation:
     error = ""
     try:
         chosen = choose(answers, facts)
-        if chosen.made_up is None:
-            origins = tuple(_origins(chosen, compose(chosen.layers), facts))
-            filled(chosen, compose(chosen.layers), facts)
+        if chosen.made_up is not None:
+            origins = tuple(_made_up(chosen.format.family, chosen.made_up))
+        else:
+            body = compose(chosen.layers)
+            origins = tuple(_origins(chosen, body, facts))
+            filled(chosen, body, facts)
     except RescriptumError as e:
         error = str(e)
     layers = () if chosen is None else tuple(each.source for each in chosen.layers)
@@ -138,7 +141,10 @@ def _groups(answers: AnswerSet, facts: Facts, formats: Sequence[Format]) -> Iter
                 why = f"none of its {count} members is named" + (f"; {why}" if why else "")
             if chain.error:
                 why = f"{why}, and it is broken: {chain.error}" if why else f"broken: {chain.error}"
-            yield strength, (at, name), "group", document, why or "only through extends"
+            otherwise = "only through extends"
+            if kind.extension in PARTS:
+                otherwise = "beside user-data, or through extends"
+            yield strength, (at, name), "group", document, why or otherwise
 
 
 def _defaults(answers: AnswerSet, formats: Sequence[Format]) -> Iterator[_Found]:
@@ -150,11 +156,9 @@ def _defaults(answers: AnswerSet, formats: Sequence[Format]) -> Iterator[_Found]
 
 def _named(claim: Claim, facts: Facts) -> str:
     mac = facts.mac
-    if mac is not None and claim.specificity == 1012 and mac.bare not in claim.identity.lower():
-        bare = "".join(each for each in claim.identity.lower() if each.isalnum())
-        if bare != mac.bare:
-            # The same machine, booted from another of its interfaces: worth a look.
-            return f"{claim.identity} is named, though it boots from {mac}"
+    if mac is not None and is_address(claim.identity) and normalise(claim.identity) != mac.bare:
+        # The same machine, booted from another of its interfaces: worth a look.
+        return f"{claim.identity} is named, though it boots from {mac}"
     return f"{claim.identity} is named"
 
 
@@ -178,11 +182,19 @@ def _lost(
     if role == DEFAULT:
         return "another default comes first" if chosen.default else "the request is claimed"
     if document.format is not chosen.format:
-        return f"{why}, but {chosen.format.extension} was chosen"
+        extension = chosen.format.extension
+        if extension in PARTS and document.format.family is chosen.format.family:
+            return f"{why}, but {extension} was asked for, beside it"
+        return f"{why}, but {extension} was chosen"
     top = chosen.layers[-1] if chosen.layers else None
     if role == "group" and top is not None and top.control.extends is not None:
         return f"{why}, but {top.source} extends {top.control.extends}"
     return f"{why}, but another claims it more closely, or comes first by name"
+
+
+def _made_up(family: Family, body: bytes) -> Iterator[Origin]:
+    for value in family.values(body):
+        yield Origin(value.path, value.text, "(made up)")
 
 
 def _origins(chosen: Chosen, body: Body, facts: Facts) -> Iterator[Origin]:

@@ -16,15 +16,19 @@ class Chain:
     """
     A group in one format, with all it stands on.
 
-    :ivar name: of the group, as its directory is named.
-    :ivar layers: the lowest first, the group's own document last.
+    :ivar names: of the groups, as their directories are named, the lowest first.
+    :ivar layers: their documents, the group's own last.
     :ivar error: why nobody gets it. It still claims its members: they get an error, never
         another group or the default.
     """
 
-    name: str
+    names: tuple[str, ...]
     layers: tuple[Document, ...] = field(repr=False)
     error: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.names[-1]
 
     @property
     def document(self) -> Document:
@@ -87,6 +91,14 @@ class Groups:
     def chain(self, extension: str, name: str) -> Chain | None:
         return self.chains.get(extension, {}).get(name)
 
+    def nearest(self, extension: str, chain: Chain) -> Chain | None:
+        """
+        :param chain: of user-data, beside which documents of ``extension`` may lie.
+        :returns: the nearest of its groups that has one, with all that this one stands on.
+        """
+        found = (self.chain(extension, name) for name in reversed(chain.names))
+        return next((each for each in found if each is not None), None)
+
     def missing(self, extension: str, name: str) -> str:
         """:returns: what is wrong with ``extends = name``; empty where there is such a group."""
         return _missing(self.chains, extension, name)
@@ -112,14 +124,14 @@ def _chain(name: str, extension: str, groups: Mapping[str, Mapping[str, Document
     while not (error := layers[0].error) and (parent := layers[0].control.extends) is not None:
         error = _missing(groups, extension, parent)
         if parent in names:
-            error = f"extends goes round: {' -> '.join((*names, parent))}"
+            error = f"extends goes round: {' -> '.join((*reversed(names), parent))}"
         if error:
             break
-        names.append(parent)
+        names.insert(0, parent)
         layers.insert(0, documents[parent])
     if error and len(layers) > 1:
         error = f"stands on {layers[0].source}, which is broken: {error}"
-    return Chain(name, tuple(layers), error)
+    return Chain(tuple(names), tuple(layers), error)
 
 
 def _claimants(chains: Iterable[Chain]) -> Claimants:

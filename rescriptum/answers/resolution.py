@@ -174,18 +174,16 @@ def _part(
     for each in whole.layers:
         if each.error:
             raise broken(each)
-    name, document = _of_machine(answers, whole, kind, claims, facts)
+    name, document = _part_of_machine(answers, whole, kind, claims, facts)
     if document is None and whole.default:
         default = _default_of(answers, kind)
         if default is not None:
             return default
     elif document is not None and document.control.extends is not None:
         return _extending(answers, kind, name, document)
-    group = "" if whole.default else whole.group
-    chain = answers.groups.chain(kind.extension, group)
-    below = () if chain is None else _unbroken(chain)
+    below = _part_of_groups(answers, whole, kind)
     if document is not None:
-        return Chosen(kind, name, group, (*below, document))
+        return Chosen(kind, name, "" if whole.default else whole.group, (*below, document))
     if below:
         return evolve(whole, format=kind, layers=below)
     instance = whole.machine or str(
@@ -194,7 +192,14 @@ def _part(
     return evolve(whole, format=kind, layers=(), made_up=nocloud.part(kind.extension, instance))
 
 
-def _of_machine(
+def _part_of_groups(answers: AnswerSet, whole: Chosen, kind: Format) -> Layers:
+    group = whole.layers[-1].control.extends if whole.default else whole.group
+    data = answers.groups.chain(whole.format.extension, group or "")
+    chain = None if data is None else answers.groups.nearest(kind.extension, data)
+    return () if chain is None else _unbroken(chain)
+
+
+def _part_of_machine(
     answers: AnswerSet, whole: Chosen, kind: Format, claims: tuple[Claim, ...], facts: Facts
 ) -> tuple[str, Document | None]:
     """Where the user-data is no machine's, a machine may have a part alone."""

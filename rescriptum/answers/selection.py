@@ -55,6 +55,11 @@ def claims(needle: str, value: str) -> bool:
     return needle in value if len(needle) >= INSIDE else needle == value and needle != ""
 
 
+def is_address(identity: str) -> bool:
+    """:returns: whether an identity, as it is spelt, is a MAC address."""
+    return _MAC.fullmatch(normalise(identity)) is not None
+
+
 def specificity(needle: str) -> int:
     hardware = _MAC.fullmatch(needle) or _UUID.fullmatch(needle)
     return len(needle) + (1000 if hardware else 0)  # names of directories have at most 255 bytes

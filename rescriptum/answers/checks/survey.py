@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from ..answerset import AnswerSet, is_disarmed
 from ..documents import Document
 from ..facts import INSIDE, normalise
+from ..formats.table import PARTS, accepted
 from ..groups import Chain
 from .finding import Severity
 from .result import Result
+from .trials import SEED
 
 
 def loaded(answers: AnswerSet) -> Iterator[Result]:
@@ -50,10 +52,11 @@ def groups(answers: AnswerSet, reached: Set[Document]) -> Iterator[Result]:
         if control.criteria and document not in reached:
             criteria = " and ".join(map(str, control.criteria))
             said = f"claims by {criteria}: not checked without examples in it, or --facts"
-        elif not control.members and not control.criteria:
+        elif not control.members and not control.criteria and not _beside(answers, chain):
             said = "reachable only through extends"
             if (extension, name) not in extended:
-                said = "nothing reaches it: no members, no match, and nothing extends it"
+                own = "no user-data beside it" if extension in PARTS else "no members, no match"
+                said = f"nothing reaches it: {own}, and nothing extends it"
                 severity = Severity.WARNING
         if said:
             yield Result(severity, document.source, said, format=extension, group=name)
@@ -77,6 +80,13 @@ def _arming(chain: Chain) -> str:
     return (
         f"arms {' and '.join(whom)}, and /installed never disarms a group: they install again "
         "each time they boot from the network"
+    )
+
+
+def _beside(answers: AnswerSet, chain: Chain) -> bool:
+    """:returns: whether it is a part of a seed that goes with its group's user-data."""
+    return chain.document.format.extension in PARTS and any(
+        answers.groups.chain(kind.extension, chain.name) is not None for kind in accepted((SEED,))
     )
 
 

@@ -6,21 +6,21 @@ from attrs import evolve, frozen
 
 from ..answerset import AnswerSet, is_disarmed
 from ..control import Pairs
-from ..documents import DEFAULT, Document
+from ..documents import DEFAULT, Document, Documents
 from ..facts import Facts, normalise
-from ..formats.table import ALIASES, BY_EXTENSION, FORMATS, PARTS
+from ..formats.table import ALIASES, BY_EXTENSION, FORMATS, PARTS, accepted
 from ..groups import Chain
 
 #: An address that is nobody's, for the default: a machine that nothing claims boots from it.
 NOBODY = "02-00-00-00-00-01"
 #: What a NoCloud seed's parts are asked for beside.
-_SEED = "ubuntu"
+SEED = "ubuntu"
 
 
 def alias_of(extension: str) -> str:
     """:returns: the first word in a URL that asks for documents of that kind before any other."""
     if extension in PARTS:
-        return _SEED
+        return SEED
     row = BY_EXTENSION[extension]
     return min(
         (each for each in ALIASES if row in ALIASES[each]), key=lambda a: ALIASES[a].index(row)
@@ -77,15 +77,46 @@ def trials(answers: AnswerSet, given: Iterable[Given] = ()) -> Iterator[Trial]:
             yield Trial(facts, "guess", each.label)
     for extension, named in sorted(answers.groups.chains.items()):
         for chain in named.values():
-            yield from _group(extension, chain)
+            for trial in _group(extension, chain):
+                yield trial
+                yield from _parts(answers, trial, chain)
     for name, folder in sorted(answers.machines.items()):
         if is_disarmed(name) or not name.isprintable() or not normalise(name):
             continue  # claims nothing, as its problem says
         for extension, document in folder.documents.items():
             facts = Facts(_path(extension, name))
-            yield Trial(facts, "machine", name, document, _spare(answers, document, extension))
+            trial = Trial(facts, "machine", name, document, _spare(answers, document))
+            yield from _with_parts(answers, trial, folder.documents)
     for extension, document in answers.defaults.items():
-        yield Trial(Facts(_path(extension, NOBODY)), DEFAULT, NOBODY, document)
+        trial = Trial(Facts(_path(extension, NOBODY)), DEFAULT, NOBODY, document)
+        yield from _with_parts(answers, trial, answers.defaults)
+
+
+def _with_parts(answers: AnswerSet, trial: Trial, own: Documents) -> Iterator[Trial]:
+    """
+    :param trial: of a machine's or default document.
+    :param own: what lies beside it, and has trials of its own.
+    """
+    yield trial
+    chain = _extended(answers, trial.wanted)
+    if chain is not None:
+        for each in _parts(answers, trial, chain):
+            if each.wanted is not None and each.wanted.format.extension not in own:
+                yield each
+
+
+def _parts(answers: AnswerSet, trial: Trial, chain: Chain) -> Iterator[Trial]:
+    """
+    :param trial: of user-data that stands on ``chain``.
+    :returns: the same for each part of the seed that its groups have.
+    """
+    if trial.wanted is None or trial.wanted.format not in accepted((SEED,)):
+        return
+    for part in PARTS:
+        beside = answers.groups.nearest(part, chain)
+        if beside is not None:
+            facts = evolve(trial.facts, segments=(*trial.facts.segments, part))
+            yield evolve(trial, facts=facts, wanted=beside.document)
 
 
 def _path(extension: str, name: str) -> tuple[str, ...]:
@@ -118,7 +149,12 @@ def _examples(chain: Chain) -> tuple[Pairs, ...]:
     return tuple(each for layer in reversed(chain.layers) for each in layer.control.examples)
 
 
-def _spare(answers: AnswerSet, document: Document, extension: str) -> tuple[Pairs, ...]:
-    parent = document.control.extends
-    chain = None if parent is None else answers.groups.chain(extension, parent)
+def _spare(answers: AnswerSet, document: Document) -> tuple[Pairs, ...]:
+    chain = _extended(answers, document)
     return (*document.control.examples, *(() if chain is None else _examples(chain)))
+
+
+def _extended(answers: AnswerSet, document: Document | None) -> Chain | None:
+    if document is None or document.control.extends is None:
+        return None
+    return answers.groups.chain(document.format.extension, document.control.extends)
