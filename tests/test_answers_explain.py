@@ -1,8 +1,9 @@
-"""Tests for ``rescriptum.answers.explain``."""
+"""Tests for ``rescriptum.answers.explain`` and ``rescriptum.answers.origins``."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.answers.explain import Explanation, Origin, explain
+from rescriptum.answers.explain import Explanation, explain
+from rescriptum.answers.origins import Origin
 
 from .answersets import Files, answer_set, facts_of
 

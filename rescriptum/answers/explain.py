@@ -1,21 +1,20 @@
 """Why a request gets the answer it gets: what was considered, and where each value came from."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import field, frozen
 
-from ..errors import MalformedDocument, RescriptumError, Unfillable
+from ..errors import RescriptumError
 from .answerset import AnswerSet
 from .claimed import BY_FACTS, BY_IDENTITY, Strength
-from .composer import Body, compose
+from .composer import compose
 from .control import Control
 from .documents import DEFAULT, Document
 from .facts import Facts, normalise
-from .formats.family import Family, Value
 from .formats.table import PARTS, Format, accepted
+from .origins import Origin, made_up, origins_of
 from .resolution import Chosen, choose, filled
 from .selection import Claim, is_address
-from .template import Template
 
 
 @frozen
@@ -33,20 +32,6 @@ class Candidate:
     won: bool
     why: str
     _strength: Strength = field(default=(0, 0), repr=False)
-
-
-@frozen
-class Origin:
-    """
-    One value of the answer.
-
-    :ivar path: where it is in the document; empty for a line of text.
-    :ivar source: the layer that it came from; ``(made up)`` of a document that is no one's.
-    """
-
-    path: str
-    text: str
-    source: str
 
 
 @frozen
@@ -72,10 +57,10 @@ def explain(answers: AnswerSet, facts: Facts) -> Explanation:
     try:
         chosen = choose(answers, facts)
         if chosen.made_up is not None:
-            origins = tuple(_made_up(chosen.format.family, chosen.made_up))
+            origins = tuple(made_up(chosen.format.family, chosen.made_up))
         else:
             body = compose(chosen.layers)
-            origins = tuple(_origins(chosen, body, facts))
+            origins = tuple(origins_of(chosen, body, facts))
             filled(chosen, body, facts)
     except RescriptumError as e:
         error = str(e)
@@ -190,65 +175,3 @@ def _lost(
     if role == "group" and top is not None and top.control.extends is not None:
         return f"{why}, but {top.source} extends {top.control.extends}"
     return f"{why}, but another claims it more closely, or comes first by name"
-
-
-def _made_up(family: Family, body: bytes) -> Iterator[Origin]:
-    for value in family.values(body):
-        yield Origin(value.path, value.text, "(made up)")
-
-
-def _origins(chosen: Chosen, body: Body, facts: Facts) -> Iterator[Origin]:
-    family = chosen.format.family
-    layers = [(each.source, family.values(each.data)) for each in chosen.layers]
-    plain = _unfilled(body)
-    try:
-        served = filled(chosen, body, facts).body
-    except Unfillable:
-        served = plain
-    values = family.values(served)
-    if any(value.path for value in values):
-        return _by_path(values, layers)
-    return _by_line(values, family.values(plain), layers, family)
-
-
-def _unfilled(body: Body) -> bytes:
-    if isinstance(body, bytes):
-        return body
-    return body.unfilled().encode("utf-8", "surrogateescape")
-
-
-def _by_path(
-    values: Iterable[Value], layers: Sequence[tuple[str, list[Value]]]
-) -> Iterator[Origin]:
-    """A value is the highest layer's that has one in that place."""
-    highest = {value.path: source for source, found in layers for value in found}
-    for value in values:
-        yield Origin(value.path, value.text, highest.get(value.path, ""))
-
-
-def _by_line(
-    served: Sequence[Value],
-    lines: Sequence[Value],
-    layers: Sequence[tuple[str, list[Value]]],
-    family: Family,
-) -> Iterator[Origin]:
-    """Lines stand in the order of the layers; a line that is left out is passed over."""
-    stock = [(source, _parts(value.text)) for source, found in layers for value in found]
-    at = 0
-    for shown, line in zip(served, lines, strict=False):
-        wanted = _parts(line.text)
-        ahead = at
-        while ahead < len(stock) and stock[ahead][1] != wanted:
-            ahead += 1
-        source = ""
-        if ahead < len(stock):
-            source, at = stock[ahead][0], ahead + 1
-        yield Origin("", shown.text, source)
-
-
-def _parts(line: str) -> tuple[str, ...]:
-    try:
-        parts = Template.parse(line).parts
-    except MalformedDocument:
-        return (line,)
-    return tuple(part if isinstance(part, str) else f"\0{part.name}" for part in parts)
