@@ -3,6 +3,7 @@
 import json
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from attrs import fields
 from twisted.logger import LogEvent, Logger, LogLevel, capturedLogs
@@ -33,6 +34,11 @@ PROBE = events.LoaderProbed(
     peer=PEER, loader="ipxe-x86_64.efi", size=1000, sent=0, seconds=0.1, outcome="probe"
 )
 REFUSED = events.LoaderRefused(peer=PEER, loader="x", code="not-found", reason="")
+
+
+def _any(kind: type[events.Event]) -> events.Event:
+    values: dict[str, Any] = {each.name: 0 for each in fields(kind)}
+    return kind(**values)
 
 
 class LinesCase(SynchronousTestCase):
@@ -110,7 +116,7 @@ class EventTests(SynchronousTestCase):
     def test_an_event_whose_time_is_known(self) -> None:
         """It is the same event in every field as one that asks for the time."""
         log = Logger("rescriptum.test")
-        for event in (ANSWER, REFUSED, PROBE):
+        for event in (ANSWER, REFUSED, PROBE, *map(_any, public_events())):
             with capturedLogs() as seen:
                 events.record(log, event)
                 events.record(log, event, 1_700_000_000.25)

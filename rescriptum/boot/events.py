@@ -5,6 +5,8 @@ Shells record these and nothing else about a machine. ``name`` and the fields ar
 metrics and verdicts are built on them. ``sentence`` is the operator's line of the same event.
 """
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import ClassVar
 
 from attrs import fields, frozen
@@ -332,11 +334,14 @@ class AdminRefused(Event):
     reason: str
 
 
-def _names(kind: type[Event]) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind))
+#: The names of the fields of a kind of event, and what takes their values out of one.
+_Reader = tuple[tuple[str, ...], Callable[[Event], tuple[object, ...]]]
+_READERS: dict[type[Event], _Reader] = {}
 
 
-_FIELDS: dict[type[Event], tuple[str, ...]] = {}
+def _reader(kind: type[Event]) -> _Reader:
+    names = tuple(each.name for each in fields(kind))
+    return names, attrgetter(*names)
 
 
 def record(log: Logger, event: Event, at: float | None = None) -> None:
@@ -347,10 +352,11 @@ def record(log: Logger, event: Event, at: float | None = None) -> None:
         half of what one takes is asking for the time and whether its level is one.
     """
     kind = type(event)
-    if kind not in _FIELDS:
-        _FIELDS[kind] = _names(kind)
-    said: dict[str, object] = {name: getattr(event, name) for name in _FIELDS[kind]}
-    said |= {"event": event.name, "link": event.link, "problem": event.problem}
+    if kind not in _READERS:
+        _READERS[kind] = _reader(kind)
+    names, values = _READERS[kind]
+    said = dict(zip(names, values(event), strict=True))
+    said["event"], said["link"], said["problem"] = event.name, event.link, event.problem
     if at is None:
         log.emit(event.level, event.sentence, **said)
         return
