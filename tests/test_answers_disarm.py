@@ -79,7 +79,12 @@ class Stuck:
         self._error = error
         self._after = after
         self.listing, self.keys, self.describe = store.listing, store.keys, store.describe
-        self.get, self.put, self.delete = store.get, store.put, store.delete
+        self.get, self.put, self.delete, self.close = (
+            store.get,
+            store.put,
+            store.delete,
+            store.close,
+        )
 
     def move(self, key: Key, to: Key) -> None:
         if key == self._key and self._after == 0:

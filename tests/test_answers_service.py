@@ -39,8 +39,8 @@ class AnswersServiceTests(SynchronousTestCase):
 
     def test_watches_from_the_first_reading_on(self) -> None:
         """Until it is stopped, and that is when the store is left alone."""
-        workers, watcher = MemoryWorkers(held=True), MemoryWatcher()
-        store = AnswerStore(MemoryStore(), workers, Clock(), watcher)
+        workers, watcher, memory = MemoryWorkers(held=True), MemoryWatcher(), MemoryStore()
+        store = AnswerStore(memory, workers, Clock(), watcher)
         service = AnswersService(store)
         self.assertEqual(watcher.taken(), [])
         service.startService()
@@ -50,8 +50,10 @@ class AnswersServiceTests(SynchronousTestCase):
         workers.proceed()
         self.successResultOf(stopped)
         self.assertEqual(watcher.taken(), ["doubt", "resume", "stop"])
+        self.assertTrue(memory.closed)
         self.assertEqual(self.flushLoggedErrors(), [])
 
     def test_stops_before_it_started(self) -> None:
-        store = AnswerStore(MemoryStore(), MemoryWorkers(), Clock(), MemoryWatcher())
+        """There may be no thread yet to close anything in, nor anything to close."""
+        store = AnswerStore(MemoryStore(), MemoryWorkers(held=True), Clock(), MemoryWatcher())
         self.successResultOf(AnswersService(store).stopService())

@@ -29,6 +29,7 @@ class MemoryStore:
     :ivar broken: what reading it raises.
     :ivar problems: of the store itself.
     :ivar listed: how often it was read.
+    :ivar closed: whether it was let go of.
     """
 
     def __init__(self) -> None:
@@ -36,11 +37,15 @@ class MemoryStore:
         self.broken: Exception | None = None
         self.problems: tuple[Problem, ...] = ()
         self.listed = 0
+        self.closed = False
         self._listing: Listing | None = None
         self._of: object = None
 
     def describe(self) -> str:
         return "memory:"
+
+    def close(self) -> None:
+        self.closed = True
 
     def listing(self) -> Listing:
         self.listed += 1
@@ -221,14 +226,17 @@ class AnswerStoreTests(StoreCase):
             self.assertEqual((len(events), events[-1].get("count")), wanted)
 
     def test_stops(self) -> None:
-        """There is nothing to stop, but somebody may still be reading."""
+        """The store is closed, in a thread, when nobody is reading any more."""
         self.workers.held = True
         waiting = self.latest()
         stopped = Deferred.fromCoroutine(self.store.stop())
         self.assertNoResult(stopped)
+        self.assertFalse(self.memory.closed)
         self.workers.proceed()
         self.successResultOf(waiting)
         self.successResultOf(stopped)
+        self.assertTrue(self.memory.closed)
+        self.assertEqual(self.workers.done, 2)
 
 
 class ChangeTests(StoreCase):

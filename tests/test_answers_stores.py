@@ -237,6 +237,16 @@ class StoreTests(Case):
         self.other.delete(machine("m3", "ks"))
         self.assertEqual(held(self.store), {})
 
+    def test_closed_and_asked_again(self) -> None:
+        """It is opened again; what was made of it before may still be the same."""
+        self.store.close()
+        self.put({machine("m1", "ks"): b"1"})
+        self.assertEqual(held(self.store), {machine("m1", "ks"): b"1"})
+        self.store.close()
+        self.store.close()
+        self.other.put(machine("m1", "ks"), b"2")
+        self.assertEqual(held(self.store), {machine("m1", "ks"): b"2"})
+
     def test_what_two_programs_do_at_once(self) -> None:
         """One deletes what the other writes again, and that one something else."""
         self.put({machine("m1", "ks"): b"1", machine("m2", "ks"): b"2"})

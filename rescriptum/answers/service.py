@@ -1,7 +1,7 @@
 """Reads the answer set when the server starts: what is wrong with it is told before it matters."""
 
 from twisted.application.service import Service
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -28,10 +28,11 @@ class AnswersService(Service):
         self._reading = Deferred.fromCoroutine(self._read()).addErrback(self._failed)
 
     def stopService(self) -> Deferred[None]:
-        """:returns: when nothing is read any more, and nothing watched."""
+        """:returns: when nothing is read any more, nothing watched, and nothing open."""
         super().stopService()
-        if self._reading is not None:
-            self._reading.cancel()
+        if self._reading is None:
+            return succeed(None)
+        self._reading.cancel()
         return Deferred.fromCoroutine(self._store.stop())
 
     async def _read(self) -> None:

@@ -86,10 +86,11 @@ class AnswerStore:
             self._watcher.start(self._told)
 
     async def stop(self) -> None:
-        """Be told no more, as soon as nobody touches the store."""
+        """Be told no more, and let go of the store, as soon as nobody touches it."""
         async with self._lock:
             if self._watcher is not None:
                 self._watcher.stop()
+            await self._workers.run(self._store.close)
 
     def fresh(self) -> AnswerSet | None:
         """:returns: the set, or None when it has to be read first: :meth:`latest` does."""

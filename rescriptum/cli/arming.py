@@ -1,6 +1,7 @@
 """``rescriptum arm`` and ``disarm``: shall a machine install itself the next time it boots?"""
 
 import json
+from contextlib import closing
 from typing import ClassVar, TextIO
 
 from twisted.python.usage import UsageError
@@ -63,7 +64,8 @@ class ArmOptions(_Machine):
         :raises NotFound: when there is no such machine, or no document to arm it with.
         :raises Unavailable: when the store cannot be used.
         """
-        return self.tell(arm_machine(store_of(config), self.identity), "armed", out)
+        with closing(store_of(config)) as store:
+            return self.tell(arm_machine(store, self.identity), "armed", out)
 
 
 class DisarmOptions(_Machine):
@@ -83,4 +85,5 @@ class DisarmOptions(_Machine):
         :raises NotFound: when there is no such machine, or it has no such document.
         :raises Unavailable: when the store cannot be used.
         """
-        return self.tell(disarm_machine(store_of(config), self.identity), "disarmed", out)
+        with closing(store_of(config)) as store:
+            return self.tell(disarm_machine(store, self.identity), "disarmed", out)

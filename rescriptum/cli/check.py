@@ -61,8 +61,8 @@ class CheckOptions(Command):
 
     def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
         """:raises Unavailable: when the store cannot be read."""
-        store = store_of(config)
-        answers = AnswerSet.of(store.listing())
+        with closing(store_of(config)) as store:
+            answers = AnswerSet.of(store.listing())
         report = Report(
             store.describe(),
             groups=len({name for named in answers.groups.chains.values() for name in named}),

@@ -1,6 +1,7 @@
 """``rescriptum render``: what an installer would receive, before any machine is powered on."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar, TextIO
 
@@ -83,7 +84,8 @@ class RenderOptions(Command):
         """
         :raises RescriptumError: when there is no answer, as the server would say in its log.
         """
-        answers = AnswerSet.of(store_of(config).listing())
+        with closing(store_of(config)) as store:
+            answers = AnswerSet.of(store.listing())
         for problem in answers.problems:
             print(f"warning: {problem}", file=err)
         facts = self._facts()

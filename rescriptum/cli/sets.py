@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar, TextIO
 
@@ -53,8 +54,8 @@ class ImportOptions(_Directory):
         :raises NotFound: when there is no such directory.
         :raises Unavailable: when one of the two cannot be used.
         """
-        store, directory = store_of(config), self.named()
-        with counted(err) as follow:
+        directory = self.named()
+        with closing(store_of(config)) as store, counted(err) as follow:
             done = import_from(directory, store, time.time, follow("documents"))
         about = {"directory": str(directory), "store": store.describe()}
         return _report(done, f"into {store.describe()}", about, self["json"], out, err)
@@ -81,8 +82,8 @@ class ExportOptions(_Directory):
         :raises Refused: when there is something else in the directory.
         :raises Unavailable: when one of the two cannot be used.
         """
-        store, directory = store_of(config), self.named()
-        with counted(err) as follow:
+        directory = self.named()
+        with closing(store_of(config)) as store, counted(err) as follow:
             done = export_to(store, directory, time.time, follow("documents"))
         about = {"directory": str(directory), "store": store.describe()}
         return _report(done, f"to {directory}", about, self["json"], out, err)

@@ -36,6 +36,9 @@ class AnswerDirectory:
     def describe(self) -> str:
         return f"files:{self._path}"
 
+    def close(self) -> None:
+        """Nothing of it is open between two calls."""
+
     def listing(self) -> Listing:
         return self._tree.listing()
 

@@ -53,7 +53,6 @@ class SQLiteStore:
         self._version: int | None = None
 
     def close(self) -> None:
-        """Let go of the file; whatever is asked next opens it again."""
         self._database.close()
 
     def describe(self) -> str:

@@ -14,6 +14,9 @@ class Store(Protocol):
     def describe(self) -> str:
         """Where it is, for people: ``files:/srv/answers``."""
 
+    def close(self) -> None:
+        """Let go of what is open; whatever is asked next opens it again."""
+
     def listing(self) -> Listing:
         """
         :returns: what is there now. The same object while nothing has changed; folders that
