@@ -132,8 +132,10 @@ class AdminTests(AdminCase):
         self.assertEqual(told.status, 412)
 
     def test_a_change_outlives_the_server(self) -> None:
+        """And nothing is left beside the database that a copy of it would lack."""
         self.put("/machines/m-000001?format=ks", b"kept\n")
         self.assertEqual(self.server.end(), 0)
+        self.assertEqual(list(self.here.glob("answers.db?*")), [])
         self.start()
         self.assertEqual(self.answer("/ks/m-000001"), (200, b"kept\n"))
 
