@@ -20,7 +20,7 @@ from .boot.allow import AllowList
 from .boot.scripts import CONTRACT_PORT, Unclaimed
 from .errors import ConfigError
 from .settings import BY_PATH, BY_VARIABLE, LONG_ENOUGH, PREFIX, SETTINGS, Setting
-from .values import Listen, Problem, Secret
+from .values import Listen, Problem, Secret, StoreKind
 
 _T = TypeVar("_T")
 
@@ -32,7 +32,7 @@ class Answers:
     """
     The answer listener and its answer set.
 
-    :ivar store: ``files``, in ``directory``, or ``sqlite``, in ``database``.
+    :ivar store: what keeps it, in ``directory`` or in ``database``.
     :ivar capture: None: requests are not kept.
     :ivar token: that installers present; None: they need none.
     :ivar installed: that disarms a machine; None: nothing does.
@@ -42,7 +42,7 @@ class Answers:
     listen: Listen
     connections: int
     seconds: int
-    store: str
+    store: StoreKind
     database: Path
     capture: Path | None
     token: Secret | None
@@ -291,7 +291,7 @@ def _assembled(parsed: Mapping[str, object]) -> Config:
             get("LISTEN_ADDR", Listen),
             get("MAX_CONNECTIONS", int),
             get("TIMEOUT_SECS", int),
-            get("STORE", str),
+            get("STORE", StoreKind),
             get("DB_PATH", Path),
             cast(Path | None, parsed["RESCRIPTUM_CAPTURE_DIR"]),
             cast(Secret | None, parsed["RESCRIPTUM_ANSWER_TOKEN"]),

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from .boot.allow import AllowList
 from .boot.scripts import ENDS, Unclaimed
-from .values import Listen, Secret
+from .values import Listen, Secret, StoreKind
 
 PREFIX = "RESCRIPTUM_"
 MAX_BLKSIZE = 1468  # 1500 less IP, UDP and TFTP headers (W113)
@@ -70,6 +70,10 @@ def _path(text: str) -> Path:
 
 def _unclaimed(text: str) -> Unclaimed:
     return Unclaimed(_one_of(*(each.value for each in Unclaimed))(text))
+
+
+def _store(text: str) -> StoreKind:
+    return StoreKind(_one_of(*(each.value for each in StoreKind))(text))
 
 
 def _tftp(text: str) -> Listen | None:
@@ -157,8 +161,8 @@ SETTINGS = (
     Setting(
         "RESCRIPTUM_STORE",
         "answers.store",
-        _one_of("files", "sqlite"),
-        "files",
+        _store,
+        StoreKind.FILES.value,
         "What keeps the answer set: files, or sqlite for a database.",
     ),
     Setting(

@@ -2,6 +2,7 @@
 
 import hmac
 import re
+from enum import Enum
 from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
@@ -10,6 +11,13 @@ from typing import Self
 from attrs import field, frozen
 
 OCTET_STREAM = "application/octet-stream"
+
+
+class StoreKind(Enum):
+    """What keeps the answer set: how ``RESCRIPTUM_STORE`` and the stores themselves call it."""
+
+    FILES = "files"
+    SQLITE = "sqlite"
 
 
 @frozen

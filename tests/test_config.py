@@ -12,7 +12,7 @@ from rescriptum.boot.scripts import Unclaimed
 from rescriptum.config import MAX_FILE, Reading, read
 from rescriptum.errors import ConfigError
 from rescriptum.settings import BY_PATH, SETTINGS
-from rescriptum.values import Listen, Secret
+from rescriptum.values import Listen, Secret, StoreKind
 
 TOKEN = "0123456789abcdef"
 ADMIN = {"RESCRIPTUM_ADMIN_ADDR": "127.0.0.1:8002", "RESCRIPTUM_ADMIN_TOKEN": TOKEN}
@@ -43,7 +43,7 @@ class DefaultsTests(ConfigCase):
         self.assertEqual(config.tftp.listen, Listen("0.0.0.0", 69))
         self.assertEqual(config.boot.unclaimed, Unclaimed.MENU)
         self.assertFalse(config.serves_media)
-        self.assertEqual(config.answers.store, "files")
+        self.assertEqual(config.answers.store, StoreKind.FILES)
         self.assertEqual(config.answers.database, Path("/srv/answers.db"))
         nothing = config.answers.capture, config.answers.token, config.answers.installed
         self.assertEqual((*nothing, config.admin), (None,) * 4)

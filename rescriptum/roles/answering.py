@@ -20,10 +20,11 @@ from ..answers.stores.directory import AnswerDirectory
 from ..answers.stores.watch import Watcher, Watches
 from ..config import Config
 from ..interfaces import Workers
+from ..values import StoreKind
 from ..web.renewal import CertificateService
 from ..web.service import WebService
 from ..web.site import Limits, Site
-from .stores import FILES, store_of
+from .stores import store_of
 
 #: What the admin listener takes: one document in a request, from a few editors and scripts.
 ADMIN = Limits(connections=64, body_bytes=256 * 1024, total_seconds=30, stall_seconds=30)
@@ -62,7 +63,7 @@ def answering(
 
 
 def _live(config: Config, reactor: Reactor, workers: Workers) -> AnswerStore:
-    if config.answers.store != FILES:
+    if config.answers.store is not StoreKind.FILES:
         return AnswerStore(store_of(config), workers, reactor)
     watches = Watches()
     directory = AnswerDirectory(config.answers.directory, time.time, watches)

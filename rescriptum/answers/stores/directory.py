@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...errors import NotFound, Refused, Unavailable
+from ...values import StoreKind
 from ..documents import DEFAULT, GROUPS, MAX_DOCUMENT, Key, Kind, Listing, Place, format_of
 from . import writing
 from .admission import admitted
@@ -34,7 +35,7 @@ class AnswerDirectory:
         self._tree = Tree(path, now, watches or Watches())
 
     def describe(self) -> str:
-        return f"files:{self._path}"
+        return f"{StoreKind.FILES.value}:{self._path}"
 
     def close(self) -> None:
         """Nothing of it is open between two calls."""

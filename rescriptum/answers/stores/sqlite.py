@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ...errors import NotFound, Refused
-from ...values import Problem
+from ...values import Problem, StoreKind
 from ..documents import Document, Folder, Key, Kind, Listing, Place
 from ..formats.table import BY_EXTENSION
 from .admission import admitted
@@ -56,7 +56,7 @@ class SQLiteStore:
         self._database.close()
 
     def describe(self) -> str:
-        return f"sqlite:{self._path}"
+        return f"{StoreKind.SQLITE.value}:{self._path}"
 
     def listing(self) -> Listing:
         """Reads the documents that changed since the last time, and no other row."""
