@@ -7,12 +7,13 @@ from functools import lru_cache
 from math import isinf
 
 from ...errors import MalformedDocument
-from ..control import KEYS, Control
+from ..control import KEYS
 from ..template import OPEN, Template
 from . import plain
 from .family import Head, Value
+from .heads import control, has_placeholders
 from .marks import Marks, settled
-from .places import decoded, line_at, placed, unreadable, wrong
+from .places import decoded, line_at, placed, wrong
 
 #: How many recent chains of lower layers are kept: a group's serves many machines.
 _KEPT = 64
@@ -36,26 +37,8 @@ def read(data: bytes) -> Head:
         if _HALF_WRITTEN.search(text) and _HALF.search(json.dumps(top, ensure_ascii=False)):
             line = line_at(text, next(_HALF_WRITTEN.finditer(text)).start())
             raise MalformedDocument(f"line {line}: \\ud800 to \\udfff are characters in pairs only")
-        placeholders = _placeholders(text, top)
-    if not isinstance(top, dict) or top.keys().isdisjoint(KEYS):
-        return Head(Control(), placeholders)
-    try:
-        return Head(Control.of_table(top), placeholders)
-    except MalformedDocument as e:
-        path = tuple(str(e).partition(":")[0].split("."))
-        raise MalformedDocument(f"line {_line(text, path)}: {e}") from None
-
-
-def _placeholders(text: str, top: object) -> bool:
-    found = False
-    for path, each in plain.texts(plain.served(top)):
-        if OPEN in each:
-            found = True
-            try:
-                Template.parse(each)
-            except MalformedDocument as e:
-                raise unreadable(_line(text, path), plain.shown(path), e) from None
-    return found
+        placeholders = has_placeholders(top, lambda path, *_: _line(text, path))
+    return Head(control(top, lambda path: _line(text, path)), placeholders)
 
 
 def compose(layers: Sequence[bytes]) -> bytes | Template:

@@ -9,12 +9,13 @@ from functools import lru_cache
 import tomlkit
 
 from ...errors import MalformedDocument
-from ..control import KEYS, Control
-from ..template import OPEN, Template
+from ..control import KEYS
+from ..template import Template
 from . import plain
 from .family import Head, Value
+from .heads import control, has_placeholders
 from .marks import settled
-from .places import decoded, line_at, placed, unreadable, wrong
+from .places import decoded, line_at, placed, wrong
 from .tomledits import Edited
 from .tomledits import written as inline
 from .tomllines import Assignment, Table, parse, texts
@@ -36,27 +37,10 @@ _TOO_LONG = re.compile(
 def read(data: bytes) -> Head:
     """As :class:`rescriptum.answers.formats.family.Family` has it."""
     top = _parsed(data)
-    placeholders = placed(data) and _placeholders(data, top)
-    if top.keys().isdisjoint(KEYS):
-        return Head(Control(), placeholders)
-    try:
-        return Head(Control.of_table(top), placeholders)
-    except MalformedDocument as e:
-        path = tuple(str(e).partition(":")[0].split("."))
-        raise MalformedDocument(f"line {_line(decoded(data), path)}: {e}") from None
-
-
-def _placeholders(data: bytes, top: dict[str, object]) -> bool:
-    found = False
-    for path, text in plain.texts(plain.served(top)):
-        if OPEN in text:
-            found = True
-            try:
-                Template.parse(text)
-            except MalformedDocument as e:
-                line = _line(decoded(data), path, text)
-                raise unreadable(line, plain.shown(path), e) from None
-    return found
+    placeholders = placed(data) and has_placeholders(
+        top, lambda path, text, _: _line(decoded(data), path, text)
+    )
+    return Head(control(top, lambda path: _line(decoded(data), path)), placeholders)
 
 
 def compose(layers: Sequence[bytes]) -> bytes | Template:

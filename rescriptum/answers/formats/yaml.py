@@ -7,12 +7,13 @@ from functools import lru_cache
 from attrs import evolve
 
 from ...errors import MalformedDocument
-from ..control import KEYS, Control
+from ..control import KEYS
 from ..template import OPEN, Template
 from . import plain, yamledits, yamlevents, yamllines
 from .family import Head, Value
+from .heads import control, has_placeholders
 from .marks import settled
-from .places import decoded, line_at, placed, unreadable
+from .places import decoded, line_at, placed
 from .yamlnodes import NULL, Node, Pairs, Raw
 from .yamlsheet import Sheet, compact, scalars, value_of
 
@@ -28,16 +29,10 @@ def read(data: bytes) -> Head:
     text = decoded(data)
     top = yamllines.parse(text) or yamlevents.parse(text)
     placeholders = placed(data) and _placeholders(text, top)
-    value = top.value
-    if not isinstance(value, dict) or value.keys().isdisjoint(KEYS):
-        return Head(Control(), placeholders)
-    told = _told({key: value[key] for key in KEYS if key in value})
-    assert isinstance(told, dict)
-    try:
-        return Head(Control.of_table(told), placeholders)
-    except MalformedDocument as e:
-        path = str(e).partition(":")[0].split(".")
-        raise MalformedDocument(f"line {_line(text, top, path)}: {e}") from None
+    told = top.value
+    if isinstance(told, dict):
+        told = _told({key: told[key] for key in KEYS if key in told})
+    return Head(control(told, lambda path: _line(text, top, path)), placeholders)
 
 
 def _placeholders(text: str, top: Node) -> bool:
@@ -45,15 +40,7 @@ def _placeholders(text: str, top: Node) -> bool:
         if OPEN in node.text and isinstance(node.value, Raw):
             line = line_at(text, node.start)
             raise MalformedDocument(f"line {line}: what has a tag cannot be filled: {node.text}")
-    found = False
-    for path, each in plain.texts(plain.served(value_of(top))):
-        if OPEN in each:
-            found = True
-            try:
-                Template.parse(each)
-            except MalformedDocument as e:
-                raise unreadable(_holding(text, top, each, e), plain.shown(path), e) from None
-    return found
+    return has_placeholders(value_of(top), lambda _, each, e: _holding(text, top, each, e))
 
 
 def _holding(text: str, top: Node, holding: str, error: MalformedDocument) -> int:
