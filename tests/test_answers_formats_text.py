@@ -6,30 +6,17 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.control import Control
 from rescriptum.answers.criteria import Criterion
+from rescriptum.answers.facts import Facts
 from rescriptum.answers.formats.family import Value
 from rescriptum.answers.formats.text import compose, read, values
 from rescriptum.answers.template import Template
 from rescriptum.errors import MalformedDocument
 
 
-class Request:
-    """What a request carries."""
-
-    def __init__(self, **facts: str) -> None:
-        self._facts = facts
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._facts)
-
-    def first(self, name: str) -> str | None:
-        return self._facts.get(name)
-
-
 def filled(composed: bytes | Template, **facts: str) -> bytes:
     if isinstance(composed, bytes):
         return composed
-    return composed.fill(Request(**facts)).encode("utf-8", "surrogateescape")
+    return composed.fill(Facts.of((), tuple(facts.items()))).encode("utf-8", "surrogateescape")
 
 
 class ReadTests(SynchronousTestCase):

@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.control import Control
 from rescriptum.answers.criteria import Criterion
+from rescriptum.answers.facts import Facts
 from rescriptum.answers.formats.family import Value
 from rescriptum.answers.formats.markup import MAX_DEPTH
 from rescriptum.answers.formats.xml import compose, read, values
@@ -57,20 +58,6 @@ UNATTEND = """\
 """
 
 
-class Request:
-    """What a request carries."""
-
-    def __init__(self, **facts: str) -> None:
-        self._facts = facts
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._facts)
-
-    def first(self, name: str) -> str | None:
-        return self._facts.get(name)
-
-
 def composed(*layers: str) -> str:
     """What has no placeholder."""
     whole = compose([each.encode("utf-8") for each in layers])
@@ -81,7 +68,7 @@ def composed(*layers: str) -> str:
 def filled(*layers: str, **facts: str) -> str:
     whole = compose([each.encode("utf-8") for each in layers])
     assert isinstance(whole, Template)
-    return whole.fill(Request(**facts))
+    return whole.fill(Facts.of((), tuple(facts.items())))
 
 
 def plain(text: str) -> str:
@@ -516,7 +503,7 @@ class FillTests(SynchronousTestCase):
         ):
             whole = compose([data])
             assert isinstance(whole, Template)
-            root = etree.fromstring(whole.fill(Request(x="1")).encode())
+            root = etree.fromstring(whole.fill(Facts.of((), (("x", "1"),))).encode())
             self.assertEqual((root.findtext("b"), root.findtext("c")), ("filled0x0x", "1"))
 
 
