@@ -9,7 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.documents import Key, Kind, Place
 from rescriptum.answers.stores.sqlite import SQLiteStore
-from rescriptum.cli.render import MAX_BODY, RenderOptions
+from rescriptum.cli.render import RenderOptions
+from rescriptum.cli.requests import MAX_BODY
 from rescriptum.config import read
 from rescriptum.errors import MalformedDocument, NotFound, Refused, Unavailable, Unfillable
 

@@ -14,18 +14,16 @@ from ..answers.checks.report import Report
 from ..answers.checks.trials import Given, trials
 from ..answers.checks.walk import Walk
 from ..answers.facts import Facts
-from ..answers.stores.capture import replayed
 from ..config import Config
-from ..errors import MalformedRequest
+from ..errors import MalformedRequest, Refused
 from ..roles.stores import store_of
 from .options import Command
 from .progress import Follow, counted
+from .requests import captured, contents, is_captured
 from .validators import EACH, Validators
 
 #: Of a file with facts, in bytes: more than a thousand requests as installers send them.
 MAX_FACTS = 64 << 20
-#: What such a file is called that the server has kept; the body is beside it.
-_META = ".meta"
 
 
 class CheckOptions(Command):
@@ -111,20 +109,18 @@ def requests(path: Path) -> list[Given]:
     :param path: of a ``.meta``, or of JSON: what one request posts, or a list of such.
     :raises UsageError: naming the file and what would be right.
     """
-    data = _contents(path)
     try:
-        if path.suffix == _META:
-            body = _contents(path.with_suffix(".body"))
-            request = replayed(data.decode("utf-8", "replace"), body)
-            facts = Facts.of(request.segments, request.query, request.body, peer=request.peer[0])
-            return [Given(str(path), facts, located=True)]
-        bodies = json.loads(data)
+        if is_captured(path):
+            return [Given(str(path), captured(path), located=True)]
+        bodies = json.loads(contents(path, MAX_FACTS))
         if not isinstance(bodies, list):
             bodies = [bodies]
         return [
             Given(f"{path}: request {number}", _facts(body))
             for number, body in enumerate(bodies, 1)
         ]
+    except Refused as e:
+        raise UsageError(str(e)) from None
     except MalformedRequest as e:
         raise UsageError(f"{path}: {e}") from None
     except (ValueError, RecursionError) as e:
@@ -135,14 +131,3 @@ def _facts(body: object) -> Facts:
     if not isinstance(body, dict):
         raise MalformedRequest(f"want what a request posts, a table of facts, not {body!r:.40}")
     return Facts.of((), (), json.dumps(body).encode("utf-8"))
-
-
-def _contents(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FACTS + 1)
-    except OSError as e:
-        raise UsageError(f"{path}: {e.strerror}") from None
-    if len(data) > MAX_FACTS:
-        raise UsageError(f"{path}: larger than {MAX_FACTS} bytes")
-    return data

@@ -12,15 +12,11 @@ from ..answers.answerset import AnswerSet
 from ..answers.explain import Explanation, explain
 from ..answers.facts import Facts
 from ..answers.resolution import resolve
-from ..answers.stores.capture import replayed
 from ..config import Config
-from ..errors import Refused
 from ..roles.stores import store_of
 from ..web.request import Request
 from .options import Command
-
-#: As much of a body as the server takes.
-MAX_BODY = 1 << 20
+from .requests import captured, contents
 
 
 class RenderOptions(Command):
@@ -70,14 +66,14 @@ class RenderOptions(Command):
     def _facts(self) -> Facts:
         """:raises Refused: for a file that cannot be read."""
         if self["capture"] is not None:
-            return _captured(Path(self["capture"]))
+            return captured(Path(self["capture"]))
         path, query = self["path"] or "", self["query"] or ""
         request = Request("GET", f"{path}?{query}", ("", 0))
         peer = self["peer"] or ""
         if self.identity is not None:
             raw = self.identity.encode("utf-8", "surrogateescape")
             return Facts(request.segments, raw=raw, peer=peer)
-        body = b"" if self["body"] is None else _contents(Path(self["body"]))
+        body = b"" if self["body"] is None else contents(Path(self["body"]))
         return Facts.of(request.segments, request.query, body, peer=peer)
 
     def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
@@ -104,23 +100,6 @@ class RenderOptions(Command):
         out.buffer.write(answer.body)  # byte for byte: no encoding of the terminal's
         out.buffer.flush()
         return 0
-
-
-def _contents(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BODY + 1)
-    except OSError as e:
-        raise Refused(f"{path}: {e.strerror}") from e
-    if len(data) > MAX_BODY:
-        raise Refused(f"{path}: larger than the {MAX_BODY} bytes that the server takes")
-    return data
-
-
-def _captured(path: Path) -> Facts:
-    meta = _contents(path).decode("utf-8", "replace")
-    request = replayed(meta, _contents(path.with_suffix(".body")))
-    return Facts.of(request.segments, request.query, request.body, peer=request.peer[0])
 
 
 def _print(explanation: Explanation, out: TextIO) -> None:

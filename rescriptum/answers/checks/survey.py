@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from ..answerset import AnswerSet, is_disarmed
+from ..disarm import ARMING
 from ..documents import Document
 from ..facts import INSIDE, normalise
 from ..formats.table import PARTS, accepted
@@ -60,8 +61,9 @@ def groups(answers: AnswerSet, reached: Set[Document]) -> Iterator[Result]:
                 severity = Severity.WARNING
         if said:
             yield Result(severity, document.source, said, format=extension, group=name)
-        if extension == "ipxe" and (control.members or control.criteria):
-            yield Result(Severity.NOTE, document.source, _arming(chain), "", 0, "ipxe", "", name)
+        if extension == ARMING and (control.members or control.criteria):
+            said = _arming(chain)
+            yield Result(Severity.NOTE, document.source, said, format=extension, group=name)
 
 
 def given(answered: Mapping[str, bool]) -> Iterator[Result]:
