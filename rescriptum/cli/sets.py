@@ -8,8 +8,9 @@ from typing import ClassVar, TextIO
 
 from twisted.python.usage import UsageError
 
-from ..answers.stores.copying import Copied, export_to, import_from
+from ..answers.stores.copying import Copied, Follow, export_to, import_from
 from ..answers.stores.migrate import Migration, migrated, planned
+from ..answers.stores.store import Store
 from ..config import Config
 from ..roles.stores import store_of
 from ..values import Problem
@@ -34,7 +35,36 @@ class _Directory(Command):
         return self.directory
 
 
-class ImportOptions(_Directory):
+class _Copying(_Directory):
+    """A command that copies all documents between a directory and the store."""
+
+    optFlags: ClassVar[list[list[str | None]]] = [["json", "j", "For programs."]]
+
+    def postOptions(self) -> None:
+        self.named()
+
+    def copied(self, directory: Path, store: Store, follow: Follow) -> Copied:
+        raise NotImplementedError
+
+    def where(self, directory: Path, store: Store) -> str:
+        """:returns: what they were copied to, for people."""
+        raise NotImplementedError
+
+    def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
+        """
+        :raises NotFound: when there is no directory to copy from.
+        :raises Refused: when there is something else in the directory to copy to.
+        :raises Unavailable: when one of the two cannot be used.
+        """
+        directory = self.named()
+        with closing(store_of(config)) as store, counted(err) as follow:
+            done = self.copied(directory, store, follow("documents"))
+            where = self.where(directory, store)
+            about = {"directory": str(directory), "store": store.describe()}
+        return _report(done, where, about, self["json"], out, err)
+
+
+class ImportOptions(_Copying):
     """``import``."""
 
     synopsis = "Usage: rescriptum import DIR [--json]"
@@ -44,24 +74,15 @@ class ImportOptions(_Directory):
         "Exit code 0: the store has them all; 1: something was left out, and standard error says "
         "why; 2: wrong usage."
     )
-    optFlags: ClassVar[list[list[str | None]]] = [["json", "j", "For programs."]]
 
-    def postOptions(self) -> None:
-        self.named()
+    def copied(self, directory: Path, store: Store, follow: Follow) -> Copied:
+        return import_from(directory, store, time.time, follow)
 
-    def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
-        """
-        :raises NotFound: when there is no such directory.
-        :raises Unavailable: when one of the two cannot be used.
-        """
-        directory = self.named()
-        with closing(store_of(config)) as store, counted(err) as follow:
-            done = import_from(directory, store, time.time, follow("documents"))
-        about = {"directory": str(directory), "store": store.describe()}
-        return _report(done, f"into {store.describe()}", about, self["json"], out, err)
+    def where(self, directory: Path, store: Store) -> str:
+        return f"into {store.describe()}"
 
 
-class ExportOptions(_Directory):
+class ExportOptions(_Copying):
     """``export``."""
 
     synopsis = "Usage: rescriptum export DIR [--json]"
@@ -72,21 +93,12 @@ class ExportOptions(_Directory):
         "Exit code 0: DIR has them all; 1: it was refused, or something was left out; 2: wrong "
         "usage."
     )
-    optFlags: ClassVar[list[list[str | None]]] = [["json", "j", "For programs."]]
 
-    def postOptions(self) -> None:
-        self.named()
+    def copied(self, directory: Path, store: Store, follow: Follow) -> Copied:
+        return export_to(store, directory, time.time, follow)
 
-    def perform(self, config: Config, out: TextIO, err: TextIO) -> int:
-        """
-        :raises Refused: when there is something else in the directory.
-        :raises Unavailable: when one of the two cannot be used.
-        """
-        directory = self.named()
-        with closing(store_of(config)) as store, counted(err) as follow:
-            done = export_to(store, directory, time.time, follow("documents"))
-        about = {"directory": str(directory), "store": store.describe()}
-        return _report(done, f"to {directory}", about, self["json"], out, err)
+    def where(self, directory: Path, store: Store) -> str:
+        return f"to {directory}"
 
 
 class MigrateOptions(_Directory):
