@@ -7,8 +7,10 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-#: From what is being done to what is called with how much of it is done, and of how much.
-Follow = Callable[[str], Callable[[int, int], None]]
+#: Called with how much is done, and of how much.
+Advance = Callable[[int, int], None]
+#: By what is being done.
+Follow = Callable[[str], Advance]
 
 
 @contextmanager
@@ -20,7 +22,7 @@ def counted(err: TextIO) -> Iterator[Follow]:
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=Console(file=err), transient=True) as progress:
 
-        def bar(what: str) -> Callable[[int, int], None]:
+        def bar(what: str) -> Advance:
             task = progress.add_task(what, total=None)
             return lambda done, of: progress.update(task, completed=done, total=of)
 

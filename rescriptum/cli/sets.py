@@ -8,14 +8,14 @@ from typing import ClassVar, TextIO
 
 from twisted.python.usage import UsageError
 
-from ..answers.stores.copying import Copied, Follow, export_to, import_from
+from ..answers.stores.copying import Copied, export_to, import_from
 from ..answers.stores.migrate import Migration, migrated, planned
 from ..answers.stores.store import Store
 from ..config import Config
 from ..roles.stores import store_of
 from ..values import Problem
 from .options import Command
-from .progress import counted
+from .progress import Advance, counted
 
 
 class _Directory(Command):
@@ -43,7 +43,7 @@ class _Copying(_Directory):
     def postOptions(self) -> None:
         self.named()
 
-    def copied(self, directory: Path, store: Store, follow: Follow) -> Copied:
+    def copied(self, directory: Path, store: Store, advance: Advance) -> Copied:
         raise NotImplementedError
 
     def where(self, directory: Path, store: Store) -> str:
@@ -75,8 +75,8 @@ class ImportOptions(_Copying):
         "why; 2: wrong usage."
     )
 
-    def copied(self, directory: Path, store: Store, follow: Follow) -> Copied:
-        return import_from(directory, store, time.time, follow)
+    def copied(self, directory: Path, store: Store, advance: Advance) -> Copied:
+        return import_from(directory, store, time.time, advance)
 
     def where(self, directory: Path, store: Store) -> str:
         return f"into {store.describe()}"
@@ -94,8 +94,8 @@ class ExportOptions(_Copying):
         "usage."
     )
 
-    def copied(self, directory: Path, store: Store, follow: Follow) -> Copied:
-        return export_to(store, directory, time.time, follow)
+    def copied(self, directory: Path, store: Store, advance: Advance) -> Copied:
+        return export_to(store, directory, time.time, advance)
 
     def where(self, directory: Path, store: Store) -> str:
         return f"to {directory}"

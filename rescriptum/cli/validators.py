@@ -16,6 +16,7 @@ from attrs import define, evolve, field, frozen
 
 from ..answers.checks.finding import Severity
 from ..answers.checks.result import Rendered, Result
+from .progress import Advance
 
 #: Seconds that a tool may take for one document.
 PATIENCE = 30.0
@@ -113,9 +114,6 @@ class _Queue:
 
     def taken(self, room: int | None) -> list[Rendered]:
         return [*self.firsts, *self.others][:room]
-
-
-Advance = Callable[[int, int], None]
 
 
 @define

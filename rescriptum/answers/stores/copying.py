@@ -15,7 +15,7 @@ from .entries import contents
 from .store import Store
 
 #: Called after each document: how many are done, and of how many.
-Follow = Callable[[int, int], None]
+Advance = Callable[[int, int], None]
 
 
 @frozen
@@ -45,7 +45,9 @@ class _Done:
     failed: dict[Key, str]
 
 
-def import_from(directory: Path, store: Store, now: Callable[[], float], follow: Follow) -> Copied:
+def import_from(
+    directory: Path, store: Store, now: Callable[[], float], advance: Advance
+) -> Copied:
     """
     Every document that is served from a directory goes into the store, over what is there; what
     else the store holds stays.
@@ -65,7 +67,7 @@ def import_from(directory: Path, store: Store, now: Callable[[], float], follow:
         for place, folder in sorted(listing.folders.items())
         for extension in ({} if folder.error else folder.documents)
     ]
-    done = _copied(source, keys, store, follow)
+    done = _copied(source, keys, store, advance)
     problems = (*listing.problems, *_left_out(listing, done))
     return Copied(done.written, len(done.keys) - done.written, problems)
 
@@ -89,7 +91,7 @@ def _document(listing: Listing, key: Key) -> Document:
     return listing.folders[key.place].documents[key.extension]
 
 
-def export_to(store: Store, directory: Path, now: Callable[[], float], follow: Follow) -> Copied:
+def export_to(store: Store, directory: Path, now: Callable[[], float], advance: Advance) -> Copied:
     """
     Every document goes to a file of the directory; each is written whole or not at all.
 
@@ -104,7 +106,7 @@ def export_to(store: Store, directory: Path, now: Callable[[], float], follow: F
     if other is not None:
         raise Refused(f"{directory} is not empty: the export would not write its {other}")
     target = AnswerDirectory(directory, now)
-    done = _copied(store, keys, target, follow)
+    done = _copied(store, keys, target, advance)
     problems = [Problem(str(key), reason) for key, reason in done.failed.items()]
     if not keys:  # because there is no store at all?
         problems += store.listing().problems
@@ -149,7 +151,7 @@ def _read(path: str) -> bytes | None:
         return None
 
 
-def _copied(source: Store, keys: list[Key], target: Store, follow: Follow) -> _Done:
+def _copied(source: Store, keys: list[Key], target: Store, advance: Advance) -> _Done:
     """:raises Unavailable: when the target cannot be written."""
     written = 0
     done, failed = [], {}
@@ -162,7 +164,7 @@ def _copied(source: Store, keys: list[Key], target: Store, follow: Follow) -> _D
             done.append(key)
         except Refused as e:
             failed[key] = str(e)
-        follow(number, len(keys))
+        advance(number, len(keys))
     return _Done(written, tuple(done), failed)
 
 
