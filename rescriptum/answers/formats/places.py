@@ -7,7 +7,8 @@ from ...errors import MalformedDocument
 from ..template import OPEN
 
 _BOM = b"\xef\xbb\xbf"
-_PLACEHOLDER = re.compile(r"\{\{[^\n]*?\}\}")
+#: Only so long, and without braces of its own: a line may be a million of them.
+_PLACEHOLDER = re.compile(r"\{\{[^\n{}]{0,200}\}\}")
 
 
 def decoded(data: bytes) -> str:
