@@ -514,8 +514,8 @@ class FactsTests(SynchronousTestCase):
         self.assertEqual(
             told(files),
             [
-                "FAIL     groups/g/a.ks (a1b2c3): needs {{ machine }}: only a machine's own "
-                "document has one",
+                "FAIL     groups/g/a.ks (a1b2c3): needs {{ machine }}: no machine's own document "
+                "applies here; {{ mac }} may do",
                 "FAIL     default/a.ks: needs {{ group }}: no group applies here",
             ],
         )

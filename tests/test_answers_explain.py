@@ -51,8 +51,33 @@ class CandidatesTests(SynchronousTestCase):
         self.assertEqual(
             why["groups/hp/x.toml"], "manufacturer = HP* does not hold: the request says Dell"
         )
-        self.assertEqual(why["groups/base/x.toml"], "only through extends")
+        self.assertEqual(why["groups/base/x.toml"], "groups/dell/x.toml extends it")
         self.assertEqual(why["default/x.toml"], "the request is claimed")
+
+    def test_a_layer_that_claims_nothing_itself(self) -> None:
+        """It is there because another extends it, whatever members and criteria it has."""
+        files = {
+            "groups/base/x.ks": "# answer: member a1b2c3\n",
+            "groups/rack/x.ks": "# answer: match serial=s*\n# answer: extends base\n",
+            "groups/own/x.ks": f"# answer: member {MAC}\n",
+            f"{MAC}/x.ks": "# answer: extends rack\n",
+        }
+        found = explained(files, f"/ks/{MAC}").candidates
+        self.assertEqual(
+            [(each.source, each.why) for each in found if each.won],
+            [
+                (f"{MAC}/x.ks", f"{MAC} is named"),
+                ("groups/base/x.ks", "groups/rack/x.ks extends it"),
+                ("groups/rack/x.ks", f"{MAC}/x.ks extends it"),
+            ],
+        )
+
+    def test_several_members_are_named(self) -> None:
+        """The one that counts is told."""
+        files = {"groups/g/x.ks": f"# answer: member a1b2c3, {MAC}, d4e5f6\n"}
+        for target in (f"/ks/a1b2c3/{MAC}/d4e5f6", f"/ks/d4e5f6/{MAC}/a1b2c3"):
+            [group] = explained(files, target).candidates
+            self.assertEqual(group.why, f"its member {MAC} is named")
 
     def test_a_fact_that_nobody_said(self) -> None:
         found = explained(FILES, "/pve").candidates
@@ -61,7 +86,7 @@ class CandidatesTests(SynchronousTestCase):
             why["groups/hp/x.toml"],
             "manufacturer = HP* does not hold: the request says nothing of it",
         )
-        self.assertEqual(why["groups/dell/x.toml"], "none of its 1 members is named")
+        self.assertEqual(why["groups/dell/x.toml"], f"its member {MAC} is not named")
         self.assertEqual(why["default/x.toml"], "nothing claims the request")
         self.assertTrue(next(each for each in found if each.role == "default").won)
 

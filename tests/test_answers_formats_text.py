@@ -70,7 +70,7 @@ class ReadTests(SynchronousTestCase):
         self.refuse(b"# answer: extends a\n# answer: extends b\n", "line 2: extends", "'a'")
         self.refuse(b"\n# answer: members ,\n", "line 2: member")
         self.refuse(b"\n# answer: match\n", "line 2: match: want fact=text")
-        self.refuse(b'# answer: match product="PowerEdge R640"\n', "line 1", "without blanks")
+        self.refuse(b'# answer: match product="PowerEdge R640"\n', "line 1", "blanks left out")
         self.refuse(b"# answer: example =x\n", "line 1: example")
         self.refuse(b"\n\n# answer: match a=--\n", "line 3: match.a")
         self.refuse(b"# answer: match peer=rack1\n", "line 1: match.peer", "192.0.2.0/24")

@@ -129,6 +129,7 @@ class RenderTests(SynchronousTestCase):
         found = json.loads(out)
         self.assertEqual(found["layers"], ["groups/g/x.toml", "machine-1/x.toml"])
         self.assertEqual({each["won"] for each in found["candidates"]}, {True})
+        self.assertEqual(set(found["candidates"][0]), {"source", "role", "won", "why"})
         self.assertEqual([each["path"] for each in found["values"]], ["a.b", "a.c"])
         self.assertEqual(found["error"], "")
 

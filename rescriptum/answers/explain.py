@@ -1,8 +1,9 @@
 """Why a request gets the answer it gets: what was considered, and where each value came from."""
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
-from attrs import field, frozen
+from attrs import frozen
 
 from ..errors import RescriptumError
 from .answerset import AnswerSet
@@ -31,7 +32,6 @@ class Candidate:
     role: str
     won: bool
     why: str
-    _strength: Strength = field(default=(0, 0), repr=False)
 
 
 @frozen
@@ -79,14 +79,15 @@ def _candidates(answers: AnswerSet, facts: Facts, chosen: Chosen | None) -> Iter
         *_defaults(answers, formats),
     ]
     found.sort(key=lambda each: (-each[0][0], -each[0][1], each[1]))
-    won = frozenset() if chosen is None else frozenset(chosen.layers)
+    layers = () if chosen is None else chosen.layers
+    above = dict(zip_longest(layers, layers[1:]))
     for strength, _, role, document, why in found:
-        if document in won:
-            yield Candidate(document.source, role, True, why, strength)
+        if document in above:
+            why = _won(above[document], why, strength)
+            yield Candidate(document.source, role, True, why)
         else:
-            yield Candidate(
-                document.source, role, False, _lost(chosen, role, document, why, strength)
-            )
+            why = _lost(chosen, role, document, why, strength)
+            yield Candidate(document.source, role, False, why)
 
 
 #: Strength, then order in the table of formats and by name; role, document, and why it claims.
@@ -114,7 +115,9 @@ def _machines(answers: AnswerSet, facts: Facts, formats: Sequence[Format]) -> It
 def _groups(answers: AnswerSet, facts: Facts, formats: Sequence[Format]) -> Iterator[_Found]:
     for at, kind in enumerate(formats):
         claimants = answers.groups.claimants(kind.extension)
-        named = {claim.owner: claim for claim in claimants.members.claims(facts.values)}
+        named: dict[str, Claim] = {}
+        for claim in claimants.members.claims(facts.values):
+            named.setdefault(claim.owner, claim)
         for name, chain in answers.groups.chains.get(kind.extension, {}).items():
             document = chain.document
             strength, why = _selected(document.control, facts)
@@ -122,8 +125,7 @@ def _groups(answers: AnswerSet, facts: Facts, formats: Sequence[Format]) -> Iter
                 strength = BY_IDENTITY, named[name].specificity
                 why = f"its member {_named(named[name], facts)}"
             elif strength == (0, 0) and document.control.members:
-                count = len(document.control.members)
-                why = f"none of its {count} members is named" + (f"; {why}" if why else "")
+                why = _unnamed(document.control.members) + (f"; {why}" if why else "")
             if chain.error:
                 why = f"{why}, and it is broken: {chain.error}" if why else f"broken: {chain.error}"
             otherwise = "only through extends"
@@ -147,6 +149,12 @@ def _named(claim: Claim, facts: Facts) -> str:
     return f"{claim.identity} is named"
 
 
+def _unnamed(members: Sequence[str]) -> str:
+    if len(members) == 1:
+        return f"its member {members[0]} is not named"
+    return f"none of its {len(members)} members is named"
+
+
 def _selected(control: Control, facts: Facts) -> tuple[Strength, str]:
     if not control.criteria:
         return (0, 0), ""
@@ -157,6 +165,13 @@ def _selected(control: Control, facts: Facts) -> tuple[Strength, str]:
             return (0, 0), f"{criterion} does not hold: the request says {said}"
     why = " and ".join(f"{each} holds" for each in control.criteria)
     return (BY_FACTS, len(control.criteria)), why
+
+
+def _won(above: Document | None, why: str, strength: Strength) -> str:
+    """:param above: the next layer; what claims nothing by itself is there for its sake."""
+    if strength == (0, 0) and above is not None and above.control.extends is not None:
+        return f"{above.source} extends it"
+    return why
 
 
 def _lost(

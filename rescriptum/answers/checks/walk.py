@@ -227,7 +227,8 @@ def _needs(trial: Trial, chosen: Chosen, missing: tuple[str, ...]) -> Iterator[R
     for name in missing:
         if name in ("machine", "group"):
             said = {
-                "machine": "needs {{ machine }}: only a machine's own document has one",
+                "machine": "needs {{ machine }}: no machine's own document applies here; "
+                "{{ mac }} may do",
                 "group": "needs {{ group }}: no group applies here",
             }[name]
             yield _result(trial, Severity.PROBLEM, source, said, chosen)

@@ -107,5 +107,5 @@ def _members(rest: str) -> list[str]:
 def _pairs(verb: str, rest: str) -> list[tuple[str, str]]:
     pairs = [each.partition("=") for each in rest.split()]
     if not pairs or not all(label and equals for label, equals, _ in pairs):
-        raise MalformedDocument(f"{verb}: want fact=text, without blanks, not {rest[:_SHOWN]!r}")
+        raise MalformedDocument(f"{verb}: want fact=text, blanks left out, not {rest[:_SHOWN]!r}")
     return [(label, value) for label, _, value in pairs]
