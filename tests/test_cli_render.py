@@ -102,6 +102,24 @@ class RenderTests(SynchronousTestCase):
         _, out, err = render(self.path, "--capture", str(meta))
         self.assertEqual((out, err), (b"a\n", "# format=text machine= group=g\n"))
 
+    def test_a_capture_that_is_none(self) -> None:
+        """The file that is meant is named, and what would be right."""
+        meta = self.write("c.meta", b"peer: 192.0.2.7:99\n")
+        for path, said in (
+            (self.path / "no.meta", "no.meta: No such file"),
+            (meta, "c.body: No such file"),
+            (self.path / "c.body", "c.body: want the .meta of a request that was kept"),
+        ):
+            with self.assertRaisesRegex(Refused, said):
+                render(self.path, "--capture", str(path))
+        body = self.write("c.body", b"{")
+        with self.assertRaisesRegex(Refused, "c.meta: request: missing"):
+            render(self.path, "--capture", str(meta))
+        meta.write_bytes(b"peer: 192.0.2.7:99\nrequest: POST /\n")
+        body.write_bytes(b"[" * 40 + b"]" * 40)
+        with self.assertRaisesRegex(Refused, "c.meta: body nested deeper"):
+            render(self.path, "--capture", str(meta))
+
     def test_where_it_comes_from(self) -> None:
         self.write("groups/g/x.cfg", b"# answer: match peer=192.0.2.0/24\n{{ peer }}\n")
         _, out, _ = render(self.path, "x", "-p", "/cfg", "--peer", "192.0.2.9")

@@ -5,7 +5,7 @@ from pathlib import Path
 from ..answers.captured import BODY, META
 from ..answers.facts import Facts
 from ..answers.stores.capture import replayed
-from ..errors import Refused
+from ..errors import MalformedRequest, Refused
 
 #: As much of a body as the server takes.
 MAX_BODY = 1 << 20
@@ -34,9 +34,14 @@ def is_captured(path: Path) -> bool:
 def captured(path: Path) -> Facts:
     """
     :param path: of what the server has kept; the body lies beside it.
-    :raises Refused: naming the file that cannot be read.
-    :raises MalformedRequest: naming what is wrong in it.
+    :raises Refused: naming the file, and what is wrong with it.
     """
+    if not is_captured(path):
+        raise Refused(f"{path}: want the {META} of a request that was kept")
+    meta = contents(path).decode("utf-8", "replace")
     body = contents(path.with_suffix(BODY))
-    request = replayed(contents(path).decode("utf-8", "replace"), body)
-    return Facts.of(request.segments, request.query, request.body, peer=request.peer[0])
+    try:
+        request = replayed(meta, body)
+        return Facts.of(request.segments, request.query, request.body, peer=request.peer[0])
+    except MalformedRequest as e:
+        raise Refused(f"{path}: {e}") from None
