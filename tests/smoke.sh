@@ -8,14 +8,18 @@ trap 'rm -rf "$work"' EXIT
 "$python" -m build --wheel --outdir "$work/dist" . >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
 "$python" -m venv "$work/venv"
 "$work/venv/bin/pip" install -q --disable-pip-version-check "$work"/dist/rescriptum-*.whl
+cp -R examples/answers "$work/answers"
 cd "$work"
-venv/bin/twistd -n rescriptum --help | grep -q serve
-venv/bin/rescriptum --help | grep -q snippet
-venv/bin/rescriptum config | grep -q RESCRIPTUM_ANSWERS_DIR
+venv/bin/twistd -n rescriptum --help | grep serve >/dev/null
+venv/bin/rescriptum --help | grep snippet >/dev/null
+venv/bin/rescriptum config | grep RESCRIPTUM_ANSWERS_DIR >/dev/null
 venv/bin/rescriptum boot dhcp-snippet --format kea >snippet.json 2>/dev/null
 venv/bin/python -m json.tool snippet.json >/dev/null
-mkdir answers
-RESCRIPTUM_LISTEN_ADDR=127.0.0.1:0 RESCRIPTUM_ANSWERS_DIR=answers RESCRIPTUM_LOG_FILE="$work/log" \
+RESCRIPTUM_ANSWERS_DIR=answers venv/bin/rescriptum check --no-tools >/dev/null
+RESCRIPTUM_ANSWERS_DIR=answers RESCRIPTUM_STORE=sqlite RESCRIPTUM_DB_PATH=answers.db \
+  venv/bin/rescriptum import answers >/dev/null
+RESCRIPTUM_LISTEN_ADDR=127.0.0.1:0 RESCRIPTUM_ADMIN_ADDR=127.0.0.1:0 RESCRIPTUM_ADMIN_TOKEN=0123456789abcdef \
+  RESCRIPTUM_STORE=sqlite RESCRIPTUM_DB_PATH=answers.db RESCRIPTUM_LOG_FILE="$work/log" \
   venv/bin/twistd -n --pidfile= rescriptum &
 server=$!
 trap 'kill $server 2>/dev/null || true; rm -rf "$work"' EXIT
@@ -30,6 +34,9 @@ venv/bin/python - "$port" <<'P'
 import sys, urllib.request
 with urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/health", timeout=5) as reply:
     assert reply.read() == b"OK\n"
+target = f"http://127.0.0.1:{sys.argv[1]}/pve/52-54-00-a0-00-01"
+with urllib.request.urlopen(target, timeout=5) as reply:  # laid over its rack's group
+    assert b"fqdn" in reply.read()
 P
 kill $server
 wait $server
