@@ -9,6 +9,7 @@ from ..template import OPEN
 _BOM = b"\xef\xbb\xbf"
 #: Only so long, and without braces of its own: a line may be a million of them.
 _PLACEHOLDER = re.compile(r"\{\{[^\n{}]{0,200}\}\}")
+_BARE_QUOTE = re.compile(r'(?<!\\)"')
 
 
 def decoded(data: bytes) -> str:
@@ -29,16 +30,29 @@ def line_at(text: str, offset: int) -> int:
 
 def wrong(text: str, line: int, reason: str, quote: str = "\"'") -> MalformedDocument:
     """
-    :param quote: what may be around a text in the format.
-    :returns: the error. A placeholder without quotes is the usual reason: then it says so.
+    :param quote: what may be around a text in the format, if there is a choice.
+    :returns: the error. A placeholder whose quotes are missing, or end it in its middle, is the
+        usual reason: then it says so.
     """
     here = text.split("\n")[line - 1 : line]
     found = _PLACEHOLDER.search(here[0]) if here else None
-    if found is None or any(here[0].count(each, 0, found.start()) % 2 for each in "\"'"):
-        return MalformedDocument(f"line {line}: {reason}")
-    mark = next((each for each in quote if each not in found[0]), None)
-    quoted = json.dumps(found[0]) if mark is None else f"{mark}{found[0]}{mark}"
-    return MalformedDocument(f"line {line}: {reason}; a placeholder stands in quotes: {quoted}")
+    said = "" if found is None else _quotes(here[0][: found.start()], found[0], quote)
+    return MalformedDocument(f"line {line}: {reason}{said}")
+
+
+def _quotes(before: str, placeholder: str, quote: str) -> str:
+    """:returns: what is wrong with the quotes of a placeholder; empty where nothing is."""
+    if before.count("'") % 2:
+        return ""
+    mark = next((each for each in quote if each not in placeholder), None)
+    quoted = json.dumps(placeholder) if mark is None else f"{mark}{placeholder}{mark}"
+    if before.count('"') % 2 == 0:
+        return f"; a placeholder stands in quotes: {quoted}"
+    if not _BARE_QUOTE.search(placeholder):
+        return ""
+    if mark is None:
+        return f"; quotes in a placeholder have a backslash before them: {quoted[1:-1]}"
+    return f"; a placeholder with quotes in it stands in the others: {quoted}"
 
 
 def unreadable(line: int, path: str, error: MalformedDocument) -> MalformedDocument:
