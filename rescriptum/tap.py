@@ -89,6 +89,7 @@ def makeService(options: Options) -> IService:
         if daemon and chosen.config.log.show != "off" and chosen.config.log.file in STREAMS:
             sys.stderr.write("warning: in the background nobody reads the log; name a file by ")
             sys.stderr.write("RESCRIPTUM_LOG_FILE, or start by twistd -n\n")
-        return make_server(chosen.config, cast(Reactor, reactor), daemon)
+        logger = twistd is not None and twistd["logger"] is not None
+        return make_server(chosen.config, cast(Reactor, reactor), daemon, logger)
     except ConfigError as e:
         _refuse(e)

@@ -102,6 +102,15 @@ class AnswersTests(Asking):
         stopped = self.log_of(self.ask("/ipxe/boot?mac=525400000001"), Outcome.STOPPED)
         self.assertEqual(stopped["outcome"], "stopped")
 
+    def test_what_nobody_hears_of_is_not_told(self) -> None:
+        """Where the log shows problems only: those, and answers that did not arrive."""
+        self.answers = Answers(self.store, self.workers, told=False)
+        self.write("default/x.ks", b"")
+        with self.assertRaises(ValueError):  # there is no event
+            self.log_of(self.ask("/ks"))
+        self.assertEqual(self.log_of(self.ask("/ks"), Outcome.STOPPED)["event"], "answer.sent")
+        self.assertEqual(self.log_of(self.ask("/pve"))["event"], "answer.refused")
+
     def test_a_default_is_said_to_be_one(self) -> None:
         self.write("default/x.ks", b"")
         event = self.log_of(self.ask("/ks"))

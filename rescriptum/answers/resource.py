@@ -37,7 +37,7 @@ class About:
     family: str
     machine: str
     group: str
-    mac: MAC | None
+    facts: Facts
 
     def __str__(self) -> str:
         return f"format={self.family} machine={self.machine} group={self.group}"
@@ -66,7 +66,7 @@ def _facts(request: Request) -> Facts:
 
 def _reply(chosen: Chosen, body: Body, facts: Facts) -> Reply:
     answer = filled(chosen, body, facts)
-    about = About(answer.format.family.name, answer.machine, answer.group, facts.mac)
+    about = About(answer.format.family.name, answer.machine, answer.group, facts)
     return Reply(answer.body, answer.format.media_type, about=about)
 
 
@@ -77,6 +77,7 @@ class Answers:
     :param token: what every request but those for ``/installed`` has to present, if given.
     :param installed: what ``POST /installed`` has to present; None: it is a path like any other.
     :param captures: where requests are kept, if given.
+    :param told: whether anybody hears of answers that were sent whole; of all else somebody does.
     """
 
     routes = Routes()
@@ -89,6 +90,7 @@ class Answers:
         token: Secret | None = None,
         installed: Secret | None = None,
         captures: Captures | None = None,
+        told: bool = True,
     ) -> None:
         self._store = store
         self._workers = workers
@@ -96,6 +98,7 @@ class Answers:
         self._token = token
         self._installed = installed
         self._captures = captures
+        self._told = told
 
     @routes.get("<path...>")
     @routes.post("<path...>")
@@ -172,21 +175,8 @@ class Answers:
         if request is None and done.outcome is Outcome.STOPPED:
             return  # a client that left in the middle of asking
         if isinstance(about, About) and request is not None:
-            sent = AnswerSent(
-                peer=done.peer,
-                method=request.method,
-                target=request.target,
-                body=len(request.body),
-                mac=about.mac,
-                status=done.status,
-                seconds=done.seconds,
-                family=about.family,
-                machine=about.machine,
-                group=about.group,
-                size=done.size,
-                outcome=done.outcome.value,
-            )
-            record(_log, sent, done.at)
+            if self._told or done.outcome is not Outcome.SENT:
+                self._record(request, done, about)
         elif isinstance(about, Disarmed):
             moved = ", ".join(map(str, about.moved)) or "nothing was armed"
             record(_log, MachineInstalled(peer=done.peer, mac=about.mac, disarmed=moved), done.at)
@@ -204,6 +194,23 @@ class Answers:
             record(_log, refused, done.at)
         if self._captures is not None and request is not None:
             self._captures.keep(done, str(about) if isinstance(about, About) else done.reason)
+
+    def _record(self, request: Request, done: Finished, about: About) -> None:
+        sent = AnswerSent(
+            peer=done.peer,
+            method=request.method,
+            target=request.target,
+            body=len(request.body),
+            mac=about.facts.mac,
+            status=done.status,
+            seconds=done.seconds,
+            family=about.family,
+            machine=about.machine,
+            group=about.group,
+            size=done.size,
+            outcome=done.outcome.value,
+        )
+        record(_log, sent, done.at)
 
     def closed(self, peer: tuple[str, int]) -> None:
         """Nothing is counted for a connection."""

@@ -35,10 +35,15 @@ class Reactor(IReactorCore, IReactorTime, IReactorFDSet, IReactorFromThreads):
 
 
 def answering(
-    config: Config, reactor: Reactor, workers: Workers, tls: CertificateService | None
+    config: Config,
+    reactor: Reactor,
+    workers: Workers,
+    tls: CertificateService | None,
+    own_logger: bool = False,
 ) -> Iterator[IService]:
     """
     :param workers: threads that answers alone are made in.
+    :param own_logger: whether twistd was told of a logger: it hears of everything.
     :returns: services; nothing is bound or read yet.
     """
     store = _live(config, reactor, workers)
@@ -52,6 +57,7 @@ def answering(
         token=config.answers.token,
         installed=config.answers.installed,
         captures=captures,
+        told=own_logger or config.log.show == "all",
     )
     limits = Limits.answers(config.answers.connections, config.answers.seconds)
     site = Site(answers, reactor=reactor, limits=limits, workers=workers)

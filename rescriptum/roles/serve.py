@@ -34,9 +34,12 @@ from .stores import store_of
 MEDIA_THREADS, ANSWER_THREADS = 4, 2
 
 
-def make_server(config: Config, reactor: Reactor, daemon: bool = False) -> IService:
+def make_server(
+    config: Config, reactor: Reactor, daemon: bool = False, own_logger: bool = False
+) -> IService:
     """
     :param daemon: whether twistd goes into the background, and waits for word of the start.
+    :param own_logger: whether twistd was told of a logger, which then hears of everything.
     :returns: the whole boot server; nothing is bound or started yet.
     """
     workers = WorkerPool(reactor, "media", MEDIA_THREADS)
@@ -53,7 +56,7 @@ def make_server(config: Config, reactor: Reactor, daemon: bool = False) -> IServ
     readable = {"media": config.media.directory, "boot": config.boot.directory}
     ReadableService(readable).setServiceParent(root)
 
-    for service in answering(config, reactor, resolvers, tls):
+    for service in answering(config, reactor, resolvers, tls, own_logger):
         service.setServiceParent(root)
 
     if config.serves_media:

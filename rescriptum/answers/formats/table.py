@@ -4,6 +4,8 @@ THE table of formats: what a document's extension means, and which URLs ask for 
 Where several documents of one machine may answer, the order of the rows decides.
 """
 
+from functools import lru_cache
+
 from attrs import frozen
 
 from . import json_, text, toml, xml, yaml
@@ -85,6 +87,7 @@ ALIASES = {
 }
 
 
+@lru_cache(1024)  # a rack's machines ask for a few paths, or each for its own
 def accepted(segments: tuple[str, ...]) -> tuple[Format, ...]:
     """:returns: what a path asks for: by its first segment that is an alias, else any format."""
     for segment in segments:
