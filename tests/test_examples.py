@@ -5,6 +5,7 @@ import re
 import tomllib
 from pathlib import Path
 
+from attrs import evolve
 from lxml import etree
 from ruamel.yaml import YAML
 from twisted.trial.unittest import SynchronousTestCase
@@ -15,10 +16,12 @@ from rescriptum.answers.checks.finding import Severity
 from rescriptum.answers.checks.result import Result
 from rescriptum.answers.checks.trials import trials
 from rescriptum.answers.checks.walk import Walk
+from rescriptum.answers.documents import Kind, Place
 from rescriptum.answers.facts import Facts
 from rescriptum.answers.formats.table import FORMATS
 from rescriptum.answers.resolution import Answer, resolve
 from rescriptum.answers.stores.directory import AnswerDirectory
+from rescriptum.errors import NotFound
 
 from .fixtures import Recorded
 
@@ -49,7 +52,9 @@ class SetTests(SynchronousTestCase):
         found += survey.groups(answers, walk.reached)
         self.assertEqual([each for each in found if each.severity is not Severity.NOTE], [])
         self.assertEqual(
-            [each.source for each in found], ["groups/proxmox/proxmox.toml"], "reached by extends"
+            sorted(each.source for each in found),
+            ["groups/proxmox/proxmox.toml", "groups/rack-d/boot.ipxe"],
+            "reached by extends",
         )
         documents = {
             document
@@ -110,6 +115,22 @@ class MachineTests(SynchronousTestCase):
             names,
             {"01": "pve-a1", "02": "pve-a2", "03": "pve-525400a00003", "04": "pve-525400a00004"},
         )
+
+    def test_a_rack_that_disarms_itself(self) -> None:
+        """A machine of it that is put away is claimed for its preseed alone, and boots its disk."""
+        mac = "52:54:00:da:00:02"
+        script = self.answer("/ipxe/boot", mac=mac).body.decode()
+        self.assertIn("/debian/52-54-00-da-00-02/preseed.cfg\n", script)
+        self.assertNotIn("# answer:", script)
+        preseed = self.answer("/debian/52-54-00-da-00-02/preseed.cfg").body.decode()
+        self.assertIn("deb-525400da0002\n", preseed)
+        self.assertIn("'http://192.0.2.10:8000/installed?mac=52-54-00-da-00-02'", preseed)
+        listing = AnswerDirectory(EXAMPLES, lambda: 0.0).listing()
+        machine = Place(Kind.MACHINE, "52-54-00-da-00-02")
+        folders = {at: each for at, each in listing.folders.items() if at != machine}
+        disarmed = AnswerSet.of(evolve(listing, folders=folders))
+        with self.assertRaises(NotFound):
+            resolve(disarmed, Facts.of(("ipxe", "boot"), (("mac", mac),)))
 
     def test_a_model_of_machines(self) -> None:
         """What Proxmox's installer really posts from one of them, and from no other."""
