@@ -38,6 +38,12 @@ class ReadTests(SynchronousTestCase):
             with self.assertRaises(ValueError):
                 read(data)
 
+    def test_keys_that_are_none(self) -> None:
+        """The library's own check misses some of them."""
+        for data in b"{[a, {b: 1}]: 2}", b"a: !!set {? [{a: 1}]}\n", b"!!omap [{{a: 1}: 2}]":
+            with self.assertRaises(ValueError):
+                read(data)
+
     @settings(max_examples=400, deadline=None)
     @given(
         st.lists(

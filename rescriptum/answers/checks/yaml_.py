@@ -55,7 +55,7 @@ def load(data: bytes | str) -> object:
         with catch_warnings():
             simplefilter("ignore", YAMLWarning)
             return yaml.load(data)
-    except (YAMLError, ValueError, RecursionError, OverflowError) as e:
+    except (YAMLError, ValueError, TypeError, RecursionError, OverflowError) as e:
         raise ValueError(" ".join(str(e).split())) from None
 
 
