@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.boot.scripts import Unclaimed
-from rescriptum.config import MAX_FILE, Reading, read
+from rescriptum.config import Reading, read
 from rescriptum.errors import ConfigError
 from rescriptum.settings import BY_PATH, SETTINGS
+from rescriptum.sources import MAX_FILE
 from rescriptum.values import Listen, Secret, StoreKind
 
 TOKEN = "0123456789abcdef"

@@ -20,7 +20,7 @@ WORLD = (
     "secrets",
 )
 SHELL_NAMES = {"protocol", "resource", "client", "store", "service"}
-SHELL_NAMES |= {"config", "logs", "metrics", "testing", "tap"}
+SHELL_NAMES |= {"config", "sources", "contradictions", "logs", "metrics", "testing", "tap"}
 SHELL_ROOMS = {"web", "net", "cli", "roles", "answers.stores"}
 #: What every package may import beside itself; shells may have ``web`` and ``net`` too.
 SHARED = {"", "errors", "values", "interfaces", "boot"}

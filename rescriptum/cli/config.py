@@ -13,10 +13,11 @@ from tomlkit.exceptions import TOMLKitError
 from twisted.python.usage import UsageError
 
 from .. import envfile
-from ..config import Reading, Value, read
+from ..config import Reading, read
 from ..errors import Refused
 from ..net.addresses import derived_host
 from ..settings import BY_VARIABLE
+from ..sources import Value
 from .options import Command
 
 
