@@ -81,6 +81,9 @@ class Sources:
                     put(BY_PATH[path].variable, text, str(toml_file))
                 else:
                     warnings.append(Problem(str(toml_file), f"no such setting: {path}"))
+            source = str(toml_file)
+            if any(each.setting.secret and each.source == source for each in values.values()):
+                warnings += _readable_by_others(toml_file)
         for variable, text in env.items():
             if variable.startswith(PREFIX):
                 put(variable, text, "environment")

@@ -246,6 +246,18 @@ class ProblemTests(ConfigCase):
         [warning] = read({"RESCRIPTUM_ENV_FILE": str(env_file)}).warnings
         self.assertIn("0644", str(warning))
 
+    def test_a_toml_file_that_others_can_read_is_one_where_it_has_a_token(self) -> None:
+        """Without one there is nothing in it that others must not know."""
+        for text, warned in (
+            ('[media]\nlisten = "0.0.0.0:8001"\n', False),
+            ('[answers]\ntoken = "0123456789abcdef"\n', True),
+        ):
+            toml_file = self.write("x.toml", text, mode=0o640)
+            found = read({}, toml_file).warnings
+            self.assertEqual(["0640" in str(each) for each in found], [True] * warned, text)
+            toml_file.chmod(0o600)
+            self.assertEqual(read({}, toml_file).warnings, ())
+
     def test_a_file_is_bounded(self) -> None:
         env_file = self.write("env", "#" * (MAX_FILE + 1))
         [found] = self.problems(RESCRIPTUM_ENV_FILE=str(env_file))
