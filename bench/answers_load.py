@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rescriptum.answers.answerset import AnswerSet
 from rescriptum.answers.stores.directory import AnswerDirectory
-from rescriptum.answers.stores.watch import Watches
+from rescriptum.answers.stores.watches import Watches
 
 from .answers_set import write_machine
 

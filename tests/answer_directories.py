@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from rescriptum.answers.documents import Document, Kind, Place
 from rescriptum.answers.stores.directory import AnswerDirectory
 from rescriptum.answers.stores.inotify import Event
-from rescriptum.answers.stores.watch import Watches
+from rescriptum.answers.stores.watches import Watches
 
 DEFAULT = Place(Kind.DEFAULT)
 

@@ -17,7 +17,7 @@ from rescriptum.answers.formats.table import BY_EXTENSION
 from rescriptum.answers.stores.directory import AnswerDirectory
 from rescriptum.answers.stores.inotify import Event, Inotify
 from rescriptum.answers.stores.store import Store
-from rescriptum.answers.stores.watch import Watches
+from rescriptum.answers.stores.watches import Watches
 from rescriptum.errors import Unavailable
 
 from .answer_directories import DEFAULT, DirectoryCase, Kernel, group, machine

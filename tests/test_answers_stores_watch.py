@@ -1,4 +1,4 @@
-"""Tests for ``rescriptum.answers.stores.watch``, and for what it stands on."""
+"""Tests for ``rescriptum.answers.stores.watches`` and ``watcher``, and for what they stand on."""
 
 import errno
 import os
@@ -14,7 +14,8 @@ from zope.interface.verify import verifyObject
 
 from rescriptum.answers.stores.filesystem import is_local
 from rescriptum.answers.stores.inotify import Event, Inotify
-from rescriptum.answers.stores.watch import SETTLE, Watcher, Watches
+from rescriptum.answers.stores.watcher import SETTLE, Watcher
+from rescriptum.answers.stores.watches import Watches
 
 from .answer_directories import Kernel, error
 

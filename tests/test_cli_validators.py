@@ -10,7 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.checks.finding import Severity
 from rescriptum.answers.checks.result import Rendered, Result
-from rescriptum.cli.validators import EACH, MAX_OUTPUT, PATIENCE, TOOLS, Tool, Validators
+from rescriptum.cli.tools import TOOLS, Tool
+from rescriptum.cli.validators import EACH, MAX_OUTPUT, PATIENCE, Validators
 
 PAGE = Path(__file__).parent.parent / "docs" / "check.md"
 #: What each real tool is called with, and a document that it is for.

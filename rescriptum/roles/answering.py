@@ -17,7 +17,8 @@ from ..answers.service import AnswersService
 from ..answers.store import AnswerStore
 from ..answers.stores.capture import Captures
 from ..answers.stores.directory import AnswerDirectory
-from ..answers.stores.watch import Watcher, Watches
+from ..answers.stores.watcher import Watcher
+from ..answers.stores.watches import Watches
 from ..config import Config
 from ..interfaces import Workers
 from ..values import StoreKind

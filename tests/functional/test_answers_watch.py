@@ -19,7 +19,8 @@ from rescriptum.answers.service import AnswersService
 from rescriptum.answers.store import VERIFY, AnswerStore
 from rescriptum.answers.stores.directory import AnswerDirectory
 from rescriptum.answers.stores.inotify import Inotify
-from rescriptum.answers.stores.watch import Watcher, Watches
+from rescriptum.answers.stores.watcher import Watcher
+from rescriptum.answers.stores.watches import Watches
 from rescriptum.net.workers import WorkerPool
 
 #: Long before everything is looked at anyway: what is found by then was told.

@@ -13,7 +13,7 @@ from .admission import admitted
 from .entries import contents, visible
 from .level import spellings
 from .tree import Tree
-from .watch import Watches
+from .watches import Watches
 
 
 class AnswerDirectory:

@@ -11,7 +11,7 @@ from ...values import Problem
 from ..documents import DEFAULT, GROUPS, Folder, Kind, Listing, Place, format_of
 from .level import Level, belongs, spellings
 from .place import PlaceReader
-from .watch import Watches
+from .watches import Watches
 
 
 class Tree:
