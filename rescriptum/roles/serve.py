@@ -24,8 +24,8 @@ from ..web.routing import Application, Mounted
 from ..web.service import WebService
 from ..web.site import Limits, Site
 from . import scripts
+from .access import AccessService, needs
 from .answering import Reactor, answering
-from .readable import ReadableService
 from .root import Root
 from .stores import store_of
 
@@ -53,8 +53,7 @@ def make_server(
         tls = CertificateService(reactor, config.tls.certificate, config.tls.key)
         tls.setServiceParent(root)
 
-    readable = {"media": config.media.directory, "boot": config.boot.directory}
-    ReadableService(readable).setServiceParent(root)
+    AccessService(needs(config)).setServiceParent(root)
 
     for service in answering(config, reactor, resolvers, tls, own_logger):
         service.setServiceParent(root)
