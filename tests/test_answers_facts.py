@@ -6,15 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.answers.facts import (
-    MAX_DEPTH,
-    MAX_LABEL,
-    MAX_SCALARS,
-    MAX_TEXT,
-    RESERVED,
-    Facts,
-    normalise,
-)
+from rescriptum.answers.body import MAX_DEPTH, MAX_LABEL, MAX_SCALARS
+from rescriptum.answers.facts import MAX_TEXT, RESERVED, Facts, normalise
 from rescriptum.errors import MalformedRequest
 from rescriptum.values import MAC
 

@@ -1,23 +1,19 @@
 """What a request says of its machine: facts by name, and the values that identities match."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 from attrs import evolve, field, frozen
 
-from ..errors import MalformedRequest
 from ..values import MAC
+from . import body as bodies
+from .body import MAX_LABEL, Leaf, Scalar
 
 #: Names that only the server sets; a query or body of the same name is a value and no fact.
 RESERVED = frozenset({"path", "file", "segment", "machine", "group", "peer"})
 
-#: Bounds on what a stranger's body can make us hold: scalars, nesting, characters of a fact's
-#: name, and normalised characters that identities are looked for in.
-MAX_SCALARS = 4096
-MAX_DEPTH = 32
-MAX_LABEL = 256
+#: Normalised characters of one request that identities are looked for in.
 MAX_TEXT = 65536
 #: An identity of so many characters may be a part of a value; a shorter one is the whole of it.
 INSIDE = 6
@@ -46,90 +42,6 @@ def _normalised(texts: Sequence[str]) -> list[str]:
     return data.decode("ascii").split(_GAP)
 
 
-class Scalar(NamedTuple):
-    """
-    One value of a JSON body; a tuple, for a body has dozens and each request makes them.
-
-    :ivar label: its dotted path, lower-cased; empty when longer than ``MAX_LABEL``.
-    :ivar leaf: the last name on that path; array indexes are none.
-    :ivar text: the value; numbers as they were sent.
-    """
-
-    label: str
-    leaf: str
-    text: str
-
-
-Leaf = tuple[str, str]
-
-
-def _leaves(value: object, leaf: str, depth: int, leaves: list[Leaf]) -> None:
-    """
-    Append the last name of each scalar's path, lower-cased, and its text.
-
-    :param value: a JSON object, array or scalar; ``leaf``: what it is called.
-    :raises MalformedRequest: for more of them than there may be, or nested too deeply.
-    """
-    if depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
-        raise MalformedRequest(f"body nested deeper than {MAX_DEPTH}")
-    if isinstance(value, dict):
-        for key, each in value.items():
-            if isinstance(each, str):  # nearly all of them, and a call each is dear
-                leaves.append((key.lower()[:MAX_LABEL], each))
-            else:
-                _leaves(each, key.lower()[:MAX_LABEL], depth + 1, leaves)
-    elif isinstance(value, list):
-        for each in value:
-            _leaves(each, leaf, depth + 1, leaves)
-    elif isinstance(value, str):
-        leaves.append((leaf, value))
-    elif value is not None:
-        leaves.append((leaf, "true" if value else "false"))
-    if len(leaves) > MAX_SCALARS:
-        raise MalformedRequest(f"body of more than {MAX_SCALARS} values")
-
-
-def _scalars(value: object, label: str | None, leaf: str, scalars: list[Scalar]) -> None:
-    """:param label: of ``value``; None past ``MAX_LABEL``, and then for all below it too."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            name = key.lower()
-            path = _joined(label, name)
-            if isinstance(each, str):
-                scalars.append(Scalar(path or "", name[:MAX_LABEL], each))
-            else:
-                _scalars(each, path, name[:MAX_LABEL], scalars)
-    elif isinstance(value, list):
-        for at, each in enumerate(value):
-            _scalars(each, _joined(label, str(at)), leaf, scalars)
-    elif value is not None:
-        text = value if isinstance(value, str) else "true" if value else "false"
-        scalars.append(Scalar(label or "", leaf, text))
-
-
-def _joined(label: str | None, name: str) -> str | None:
-    if label is None or len(label) + len(name) >= MAX_LABEL:
-        return None
-    return f"{label}.{name}" if label else name
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
-_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_no_constant)
-
-
-def _decoded(body: bytes, declared_json: bool) -> object:
-    """:returns: the body's JSON value, or the body itself where it is none."""
-    try:
-        return _JSON.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
-    except (ValueError, RecursionError) as e:
-        if declared_json:
-            raise MalformedRequest(f"body is not the JSON it says it is: {e}") from None
-        return body
-
-
 @frozen
 class Facts:
     """
@@ -137,8 +49,7 @@ class Facts:
 
     :ivar segments: of the path, decoded.
     :ivar query: pairs, decoded, in the order sent.
-    :ivar document: a JSON body, its numbers as they were sent; ``leaves``: what its scalars are
-        called, and say.
+    :ivar document: a JSON body, its numbers as they were sent; ``said``: what its scalars say.
     :ivar raw: a body that is no JSON, or an identity asked for directly.
     :ivar peer: the address it came from, a fact and no value: no identity is looked for in it.
     """
@@ -146,7 +57,7 @@ class Facts:
     segments: tuple[str, ...] = ()
     query: tuple[tuple[str, str], ...] = ()
     document: object = field(default=None, repr=False)
-    leaves: tuple[Leaf, ...] = ()
+    said: tuple[str, ...] = ()
     raw: bytes = b""
     peer: str = ""
 
@@ -165,12 +76,10 @@ class Facts:
         """
         if not body or body.isspace():
             return cls(segments, query, peer=peer)
-        document = _decoded(body, declared_json)
+        document = bodies.decoded(body, declared_json)
         if isinstance(document, bytes):
             return cls(segments, query, raw=document, peer=peer)
-        leaves: list[Leaf] = []
-        _leaves(document, "", 0, leaves)
-        return cls(segments, query, document, tuple(leaves), peer=peer)
+        return cls(segments, query, document, bodies.texts(document), peer=peer)
 
     def bound(self, machine: str | None, group: str | None = None) -> "Bound":
         """:returns: the same request with ``machine`` and ``group`` known."""
@@ -181,16 +90,17 @@ class Facts:
         if not isinstance(self.document, dict):
             return self
         kept = {key: each for key, each in self.document.items() if key.lower() != name}
-        leaves: list[Leaf] = []
-        _leaves(kept, "", 0, leaves)
-        return evolve(self, document=kept, leaves=tuple(leaves))
+        return evolve(self, document=kept, said=bodies.texts(kept))
 
     @cached_property
     def body(self) -> tuple[Scalar, ...]:
         """The scalars of a JSON body, by their paths: few requests need them."""
-        scalars: list[Scalar] = []
-        _scalars(self.document, "", "", scalars)
-        return tuple(scalars)
+        return bodies.scalars(self.document)
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The same by their last names."""
+        return bodies.leaves(self.document)
 
     @cached_property
     def values(self) -> tuple[str, ...]:
@@ -199,8 +109,7 @@ class Facts:
         ``MAX_TEXT`` characters in all; what lies beyond is cut off, and what is left of a value
         that is cut is never so short that it could pass for a whole identity.
         """
-        texts = [*self.segments, *(text for _, text in self.query)]
-        texts += [text for _, text in self.leaves]
+        texts = [*self.segments, *[text for _, text in self.query], *self.said]
         values = dict.fromkeys(_normalised(texts) if texts else ())
         if self.raw:
             values[normalise(self.raw)] = None

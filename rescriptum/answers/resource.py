@@ -39,6 +39,10 @@ class About:
     group: str
     facts: Facts
 
+    @property
+    def mac(self) -> MAC | None:
+        return self.facts.mac
+
     def __str__(self) -> str:
         return f"format={self.family} machine={self.machine} group={self.group}"
 
@@ -201,7 +205,7 @@ class Answers:
             method=request.method,
             target=request.target,
             body=len(request.body),
-            mac=about.facts.mac,
+            mac=about.mac,
             status=done.status,
             seconds=done.seconds,
             family=about.family,

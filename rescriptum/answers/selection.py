@@ -97,18 +97,26 @@ class Beginnings:
         lengths = _left(lengths)
         return type(self)(starts, lengths, min(lengths, default=MAX_TEXT))
 
-    def may_begin(self, text: str) -> bool:
-        """:returns: False where no identity begins in ``text``, as far as that is seen at once."""
-        # A rack's addresses have one vendor's beginning, or two.
-        return len(self.starts) > _FEW or any(map(text.__contains__, self.starts))
+    @property
+    def few(self) -> bool:
+        """A rack's addresses have one vendor's beginning, or two: those can be searched for."""
+        return len(self.starts) <= _FEW
 
     def within(self, text: str) -> list[str]:
         """:returns: the parts of ``text`` that begin as an identity of their length does."""
-        starts, parts = self.starts, []
+        starts: Mapping[str, Mapping[int, int]] = self.starts
+        parts: list[str] = []
+        if self.few:
+            for start, lengths in starts.items():
+                at = text.find(start)
+                while at >= 0:
+                    parts += [text[at : at + length] for length in lengths]
+                    at = text.find(start, at + 1)
+            return parts
         for at in range(len(text) - self.shortest + 1):
-            lengths = starts.get(text[at : at + INSIDE])
-            if lengths is not None:
-                parts += [text[at : at + length] for length in lengths]
+            found = starts.get(text[at : at + INSIDE])
+            if found is not None:
+                parts += [text[at : at + length] for length in found]
         return parts
 
 
@@ -174,13 +182,11 @@ class Index:
         known, digits, others = self.known, self.digits, self.others
         said = tuple(values)
         parts = list(said)
-        shortest = min(digits.shortest, others.shortest)
-        for value in [each for each in said if len(each) > shortest]:
-            if others.may_begin(value):
-                parts += others.within(value)
-            if digits.may_begin(value):
-                for run in _DIGITS.findall(value):
-                    parts += digits.within(run)
+        # No identity has a blank: what begins in one value does not end in the next.
+        text = " ".join(said)
+        parts += others.within(text)
+        for run in (text,) if digits.few else _DIGITS.findall(text):
+            parts += digits.within(run)
         found = {claim for part in parts if part in known for claim in known[part]}
         if len(found) < 2:
             return tuple(found)

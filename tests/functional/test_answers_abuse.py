@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import TypeVar
 
-from rescriptum.answers.facts import MAX_DEPTH, MAX_SCALARS
+from rescriptum.answers.body import MAX_DEPTH, MAX_SCALARS
 
 from ..webclient import RawClient, Told
 from .test_serve import MAC, ServeCase
