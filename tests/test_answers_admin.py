@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.logger import LogEvent, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.answers.admin.resource import Admin, etag
+from rescriptum.answers.admin.resource import Admin
 from rescriptum.answers.documents import Folder, Key, Kind, Listing, Place
 from rescriptum.answers.store import AnswerStore
 from rescriptum.answers.stores.directory import AnswerDirectory
@@ -18,6 +18,7 @@ from rescriptum.answers.stores.store import Store
 from rescriptum.errors import Unavailable
 from rescriptum.testing import MemoryWorkers
 from rescriptum.values import Secret
+from rescriptum.web.conditions import etag
 from rescriptum.web.reply import Finished, Outcome
 from rescriptum.web.request import Request
 from rescriptum.web.routing import answer

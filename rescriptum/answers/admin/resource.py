@@ -3,7 +3,6 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from hashlib import sha256
 from typing import cast
 
 from twisted.internet.defer import Deferred
@@ -22,20 +21,19 @@ from ...errors import (
 from ...interfaces import Workers
 from ...values import Problem, Secret
 from ...web.bursts import Burst
+from ...web.conditions import condition_of, etag, selected
 from ...web.gate import Gate
-from ...web.ranges import select
 from ...web.reply import PHRASES, Finished, Reply
 from ...web.request import Request
 from ...web.routing import Routes, status_of
 from ..documents import Document
 from ..resolution import resolve
 from ..store import AnswerStore
-from .guard import Change, Condition, Conflict, perform
+from .guard import Change, Conflict, perform
 from .keys import LISTS, facts_of, key_of
 from .told import composition, documents, shown
 
 JSON = "application/json"
-_CONDITIONS = ("if-match", "if-none-match")
 
 
 class Admin:
@@ -112,7 +110,7 @@ class Admin:
         if document.error and not document.data:
             return _told(409, {"error": f"{document.source}: {document.error}"})
         headers = (("ETag", etag(document.data)),)
-        status = _selected(request, document.data)
+        status = selected(request, document.data)
         if status == 412:
             return _told(412, {"error": f"{key}: not what If-Match names"}, headers)
         body = document.data if status == 200 else b""
@@ -179,7 +177,7 @@ class Admin:
     async def _change(self, request: Request, change: Change) -> Reply:
         try:
             known = await self._store.latest()
-            work = partial(perform, known=known, change=change, condition=_condition(request))
+            work = partial(perform, known=known, change=change, condition=condition_of(request))
             await self._store.change(work)
         except RescriptumError as e:
             reply = _refusal(e)
@@ -222,26 +220,6 @@ class Admin:
 
     def closed(self, peer: tuple[str, int]) -> None:
         """Nothing is counted for a connection."""
-
-
-def etag(data: bytes) -> str:
-    """Strong and quoted: the same for the same bytes, wherever they are kept."""
-    return f'"{sha256(data).hexdigest()}"'
-
-
-def _selected(request: Request, data: bytes) -> int:
-    """:returns: 200, 304 or 412 as the conditions of ``request`` have it."""
-    headers = [each for each in request.headers if each[0] in _CONDITIONS]
-    return select("HEAD", headers, len(data), etag(data), 0).status
-
-
-def _condition(request: Request) -> Condition:
-    def holds(held: bytes | None) -> bool:
-        if held is None:
-            return request.header("if-match") is None
-        return _selected(request, held) == 200
-
-    return holds
 
 
 def _told(

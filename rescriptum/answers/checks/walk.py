@@ -1,6 +1,6 @@
 """One request after the other: what an installer would receive, and what is wrong with it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 
 from attrs import define, evolve, field
@@ -14,16 +14,11 @@ from ..documents import DEFAULT, Document
 from ..facts import RESERVED, Facts, normalise
 from ..resolution import Chosen, choose, filled
 from ..template import Placeholder
-from .finding import Check, Checked, Severity, hint
+from .finding import Check, Checked, Severity
 from .result import Rendered, Result, Tried
 from .table import CHECKS
+from .telling import elsewhere, findings, needs, result_of, unheld
 from .trials import Trial
-
-#: What requests are known to carry, for the names of facts that are misspelt.
-_FACTS = (
-    *("mac", "uuid", "serial", "asset", "manufacturer", "product", "platform", "arch", "sku"),
-    *("hostname", "fqdn", "peer", "machine", "group", "path", "file", "segment"),
-)
 
 
 @define
@@ -62,7 +57,7 @@ class Walk:
         if trial.wanted is None:
             self.given[trial.who] = True
         elif trial.wanted not in chosen.layers:
-            return Tried(tuple(_elsewhere(trial, trial.wanted, chosen)))
+            return Tried(tuple(elsewhere(trial, trial.wanted, chosen)))
         self.reached.update(chosen.layers)
         asked = trial.who if trial.wanted is None else chosen.machine or normalise(trial.who)
         key = (chosen.layers, chosen.format.extension, asked)
@@ -80,8 +75,8 @@ class Walk:
             return Tried()
         said = f"asked for {trial.who}, nothing is served: {reason}"
         if trial.role == "example":
-            said = f"does not reach it: {_unheld(wanted, trial.facts) or reason}"
-        return Tried((_result(trial, Severity.PROBLEM, wanted.source, said),))
+            said = f"does not reach it: {unheld(wanted, trial.facts) or reason}"
+        return Tried((result_of(trial, Severity.PROBLEM, wanted.source, said),))
 
     def _refused(self, trial: Trial, reason: str) -> Tried:
         """A broken document, whose problem may be known: then it is the same one."""
@@ -104,7 +99,7 @@ class Walk:
                 return Tried()
             if trial.role == "guess" and chosen.default:
                 return Tried()  # who is a stranger may never ask for what there is by default
-            return Tried(tuple(_needs(trial, chosen, missing)))
+            return Tried(tuple(needs(trial, chosen, missing)))
         try:
             answer = filled(chosen, body, facts)
         except Unfillable as e:
@@ -122,7 +117,7 @@ class Walk:
             checked.kind,
             len(chosen.layers),
         )
-        return Tried(tuple(_findings(trial, chosen, checked)), rendered)
+        return Tried(tuple(findings(trial, chosen, checked)), rendered)
 
     def _who(self, trial: Trial, chosen: Chosen) -> str:
         """:returns: which member of a group; empty where the topmost document says who it is."""
@@ -156,49 +151,6 @@ class Walk:
         return self._checked[key]
 
 
-def _result(
-    trial: Trial, severity: Severity, source: str, text: str, chosen: Chosen | None = None
-) -> Result:
-    extension = trial.wanted.format.extension if trial.wanted is not None else ""
-    who = "" if trial.role == DEFAULT else trial.who
-    return Result(
-        severity,
-        source,
-        text,
-        format=extension if chosen is None else chosen.format.extension,
-        machine=who if chosen is None else chosen.machine or who,
-        group="" if chosen is None else chosen.group,
-    )
-
-
-def _elsewhere(trial: Trial, wanted: Document, chosen: Chosen) -> Iterator[Result]:
-    """The answer is another document."""
-    top = chosen.layers[-1] if chosen.layers else wanted
-    severity = Severity.PROBLEM
-    said = f"never served: asked for {trial.who}, the answer is {top.source}"
-    if trial.role == "member":
-        severity = Severity.WARNING
-        said = f"its member {trial.who} is claimed by group {chosen.group} first"
-        if chosen.machine and top.control.extends is not None:
-            severity = Severity.NOTE
-            said = f"its member {trial.who} has a document that extends {top.control.extends}"
-    elif trial.role == "example":
-        unheld = _unheld(wanted, trial.facts)
-        said = f"does not reach it: {unheld or f'the answer is {top.source}'}"
-    elif trial.role == DEFAULT and not chosen.default:
-        severity = Severity.NOTE
-        said = f"not checked: {top.source} claims the request that was made for it"
-    yield _result(trial, severity, wanted.source, said)
-
-
-def _unheld(document: Document, facts: Facts) -> str:
-    """:returns: the criterion that an example does not fulfil."""
-    for criterion in document.control.criteria:
-        if not criterion.holds(facts):
-            return f"{criterion} does not hold"
-    return ""
-
-
 def _missing(chosen: Chosen, body: Body, facts: Facts) -> tuple[str, ...]:
     """:returns: the facts that the answer needs and the request does not carry."""
     if isinstance(body, bytes):
@@ -219,35 +171,3 @@ def _with(facts: Facts, spare: tuple[tuple[str, str], ...]) -> Facts:
     carried = {name.lower() for name in facts.names}
     more = tuple(pair for pair in spare if pair[0].lower() not in carried | RESERVED)
     return evolve(facts, query=(*facts.query, *more))
-
-
-def _needs(trial: Trial, chosen: Chosen, missing: tuple[str, ...]) -> Iterator[Result]:
-    """What only the server sets and did not is wrong; what a request may carry is not known."""
-    source = chosen.layers[-1].source
-    for name in missing:
-        if name in ("machine", "group"):
-            said = {
-                "machine": "needs {{ machine }}: no machine's own document applies here; "
-                "{{ mac }} may do",
-                "group": "needs {{ group }}: no group applies here",
-            }[name]
-            yield _result(trial, Severity.PROBLEM, source, said, chosen)
-    names = [each for each in missing if each not in ("machine", "group")]
-    if names:
-        meant = "".join(
-            hint(each, _FACTS) for each in names if each not in _FACTS and "." not in each
-        )
-        if trial.wanted is None:
-            said = f"needs {', '.join(names)}, which the request does not carry{meant}"
-            yield _result(trial, Severity.PROBLEM, source, said, chosen)
-        else:
-            said = f"needs {', '.join(names)} from the request: not checked without --facts{meant}"
-            yield _result(trial, Severity.NOTE, source, said, chosen)
-
-
-def _findings(trial: Trial, chosen: Chosen, checked: Checked) -> Iterator[Result]:
-    for each in checked.findings:
-        if each.repeats and len(chosen.layers) > 1:
-            continue
-        about = _result(trial, each.severity, chosen.layers[-1].source, each.text, chosen)
-        yield evolve(about, path=each.path, line=each.line)
