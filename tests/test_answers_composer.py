@@ -67,6 +67,15 @@ class ComposerTests(SynchronousTestCase):
         self.assertIsNone(composer.known(layers[1]))
         self.assertIsNotNone(composer.known(layers[0]))
 
+    def test_text_counts_as_it_is_held(self) -> None:
+        """Four bytes a character, where one of them wants so many."""
+        text = "\N{CHART WITH UPWARDS TREND}" * 1000
+        layers = (document(f'{{"a":"{text} {{{{ b }}}}"}}'),)
+        for room, kept in ((4000, 0), (6000, 1)):
+            composer = Composer(room)
+            composer.body(layers)
+            self.assertEqual(len(composer), kept, room)
+
     def test_one_that_has_no_room_at_all_is_served(self) -> None:
         composer = Composer(room=10)
         layers = document('{"a":"x"}'), document('{"b":1}')

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from sys import getsizeof
 from threading import Lock
 
 from ..errors import MalformedDocument
@@ -86,4 +87,5 @@ class Composer:
 def _size(body: Body) -> int:
     if isinstance(body, bytes):
         return _OVERHEAD + len(body)
-    return _OVERHEAD + sum(len(part) if isinstance(part, str) else _OVERHEAD for part in body.parts)
+    parts = (getsizeof(part) if isinstance(part, str) else _OVERHEAD for part in body.parts)
+    return _OVERHEAD + sum(parts)

@@ -125,7 +125,7 @@ class Document:
             head = kind.family.read(data)
         except MalformedDocument as e:
             return cls(source, kind, data, error=str(e))
-        return cls(source, kind, data, head.control, head.placeholders)
+        return cls(source, kind, data, head.control or NOTHING, head.placeholders)
 
     @classmethod
     def unreadable(cls, source: str, kind: Format, reason: str) -> Self:
