@@ -1,4 +1,6 @@
-"""Debian, and Kali's installer, which is built with the same tools (families.md 4.1)."""
+"""Debian, and Kali's installer, which is built with the same tools."""
+
+# Its facts: families.md 4.1.
 
 import re
 

@@ -1,4 +1,6 @@
-"""Proxmox: VE, Backup Server, Mail Gateway, Datacenter Manager (families.md 4.7)."""
+"""Proxmox: VE, Backup Server, Mail Gateway, Datacenter Manager."""
+
+# Its facts: families.md 4.7.
 
 import re
 

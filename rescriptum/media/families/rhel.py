@@ -1,4 +1,6 @@
-"""Anaconda: RHEL, AlmaLinux, Rocky, CentOS Stream, Fedora's installers (families.md 4.3)."""
+"""Anaconda: RHEL, AlmaLinux, Rocky, CentOS Stream, Fedora's installers."""
+
+# Its facts: families.md 4.3.
 
 import re
 

@@ -1,4 +1,6 @@
-"""Ubuntu, server and desktop: casper and cloud-init (families.md 4.2)."""
+"""Ubuntu, server and desktop: casper and cloud-init."""
+
+# Its facts: families.md 4.2.
 
 from ...boot.scripts import Stanza
 from ..files import Files, first_line, has, text

@@ -1,0 +1,1 @@
+Answers compose: one document says what machines share and a line each what is different, `rescriptum render --explain` shows before anything is powered on what a machine would get, why, and from which document each value comes, and `rescriptum check` finds what its installer would stop at.
