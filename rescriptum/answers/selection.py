@@ -180,6 +180,8 @@ class Index:
         :returns: the most specific first; equal ones by owner.
         """
         known, digits, others = self.known, self.digits, self.others
+        if not known:  # as of most formats' groups, and all are asked where no alias is
+            return ()
         said = tuple(values)
         parts = list(said)
         # No identity has a blank: what begins in one value does not end in the next.
