@@ -213,6 +213,21 @@ class AnswersTests(Asking):
         event = self.log_of(reply)
         self.assertEqual((event["machine"], event["group"]), ("machine-1", "g"))
 
+    def test_what_is_asked_again_is_answered_again(self) -> None:
+        """By the very same reply, until the set changes; another address gets its own."""
+        self.write("default/x.ks", b"{{ peer }} 1")
+        self.ask("/ks")
+        first = self.ask("/ks")
+        self.assertIs(self.ask("/ks"), first)
+        self.assertEqual(first.body, b"192.0.2.7 1")
+        other = Request("GET", "/ks", ("192.0.2.8", 1), self.request.headers)
+        reply = self.successResultOf(Deferred.fromCoroutine(answer(self.answers, other)))
+        assert isinstance(reply, Reply)
+        self.assertEqual(reply.body, b"192.0.2.8 1")
+        self.write("default/x.ks", b"{{ peer }} 22")
+        self.clock.advance(1.01)
+        self.assertEqual(self.ask("/ks").body, b"192.0.2.7 22")
+
     def test_the_part_of_a_seed_that_is_made_up(self) -> None:
         """At once: nothing is composed for it."""
         self.write("machine-1/x.yaml", b"#cloud-config\n")

@@ -17,6 +17,7 @@ from .answerset import AnswerSet
 from .composer import Body, Composer
 from .disarm import Moved, disarm
 from .facts import Facts
+from .replies import Replies, Words
 from .resolution import Chosen, choose, filled
 from .store import AnswerStore
 from .stores.capture import Captures
@@ -62,6 +63,13 @@ def _declares_json(request: Request) -> bool:
     return media_type == "application/json" or media_type.endswith("+json")
 
 
+def _words(request: Request) -> Words:
+    if not request.body:
+        return Words(request.target, request.peer[0])
+    kind = request.header("content-type") or ""
+    return Words(request.target, request.peer[0], request.body, kind)
+
+
 def _facts(request: Request) -> Facts:
     return Facts.of(
         request.segments, request.query, request.body, _declares_json(request), request.peer[0]
@@ -99,6 +107,7 @@ class Answers:
         self._store = store
         self._workers = workers
         self._composer = Composer()
+        self._replies: Replies[Reply] = Replies()
         self._token = token
         self._installed = installed
         self._captures = captures
@@ -121,13 +130,19 @@ class Answers:
         return self._answer(answers, request)
 
     def _answer(self, answers: AnswerSet, request: Request) -> Reply | Awaitable[Reply]:
+        words = _words(request)
+        reply = self._replies.get(answers, words)
+        if reply is not None:
+            return reply
         facts = _facts(request)
         chosen = choose(answers, facts)
         body = chosen.made_up
         known = self._composer.known(chosen.layers) if body is None else body
         if known is None:
             return self._compose_later(chosen, facts)
-        return _reply(chosen, known, facts)
+        reply = _reply(chosen, known, facts)
+        self._replies.put(answers, words, reply, len(reply.body))
+        return reply
 
     async def _compose_later(self, chosen: Chosen, facts: Facts) -> Reply:
         body = await self._workers.run(lambda: self._composer.body(chosen.layers))
