@@ -47,7 +47,8 @@ class AdminCase(SynchronousTestCase):
         self.store = self.opened()
         self.changing = MemoryWorkers()
         live = AnswerStore(self.store, self.changing, Clock())
-        self.admin = Admin(live, MemoryWorkers(), Secret(TOKEN), lambda: self.now)
+        self.telling = MemoryWorkers()
+        self.admin = Admin(live, self.telling, Secret(TOKEN), lambda: self.now)
 
     def opened(self) -> Store:
         return SQLiteStore(self.path)
@@ -275,6 +276,18 @@ class GuardTests(AdminCase):
         self.assertEqual(self.problems("/default?format=cfg", "PUT", b"x"), [problem])
         self.assertEqual(self.problems("/groups/rack?format=ks", "PUT", b"x"), [])
         self.assertEqual(self.problems("/check"), [])
+
+    def test_what_may_be_long_is_told_in_a_thread(self) -> None:
+        """A set of a hundred thousand documents has as many entries, and perhaps problems."""
+        headers = (("authorization", f"Bearer {TOKEN}"),)
+        for target in ("/machines", "/check"):
+            self.telling.held = True
+            waiting = Deferred.fromCoroutine(
+                answer(self.admin, Request("GET", target, PEER, headers))
+            )
+            self.assertNoResult(waiting)
+            self.telling.proceed()
+            self.assertEqual(getattr(self.successResultOf(waiting), "status", None), 200)
 
     def problems(self, target: str, method: str = "GET", body: bytes = b"") -> list[object]:
         told = self.json(target, method, body)

@@ -161,7 +161,7 @@ class Admin:
     async def check(self, request: Request) -> Reply:
         """What is wrong with the set as it is now."""
         answers = await self._store.latest()
-        return _told(200, {"problems": shown(answers.problems)})
+        return await self._workers.run(lambda: _told(200, {"problems": shown(answers.problems)}))
 
     async def _changed(self, request: Request, change: Change) -> Reply:
         """What is begun is finished and told, whether or not whoever asked still listens."""
