@@ -42,6 +42,6 @@ class RepliesTests(SynchronousTestCase):
         for number in range(1000):
             replies.put(self.answers, Words(f"/{number}", ""), "x", 100)
             self.assertLessEqual(len(replies), 50_000 // 2048)
-        for words, size in (Words("/", "", b"x" * 7000), 0), (Words("/large", ""), 50_000):
+        for words, size in (Words("/", "", b"x" * 3000), 0), (Words("/large", ""), 50_000):
             replies.put(self.answers, words, "x", size)
             self.assertIsNone(replies.get(self.answers, words))

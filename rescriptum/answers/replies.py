@@ -7,9 +7,9 @@ from .answerset import AnswerSet
 _T = TypeVar("_T")
 
 #: Of all that is remembered, in bytes, roughly.
-ROOM = 16 * 1024 * 1024
+ROOM = 32 * 1024 * 1024
 #: What one costs beside its texts; a body that was parsed costs several times its length.
-_OVERHEAD, _PARSED = 2048, 8
+_OVERHEAD, _PARSED = 2048, 16
 
 
 class Words(NamedTuple):
