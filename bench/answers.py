@@ -200,6 +200,15 @@ def first_time(server: Server, requests: Sequence[bytes]) -> float:
     return len(requests) / (time.monotonic() - started)
 
 
+def in_new_words(requests: Sequence[bytes]) -> list[bytes]:
+    """:returns: as many as machines ask, none of which the server remembers the reply to."""
+    numbered = (b"?n=%d&mac=" % number for number in range(ASKING))
+    return [
+        requests[number % len(requests)].replace(b"?mac=", each)
+        for number, each in enumerate(numbered)
+    ]
+
+
 def served(server: Server, root: Path) -> tuple[float, float]:
     """:returns: seconds from an edit until it is served, and of the slowest reply meanwhile."""
     request = answers_set.get("/proxmox/answer?mac=" + answers_set.machine(1))
@@ -304,6 +313,8 @@ def main() -> int:
                 answer = check(server, size, asked[size])
                 rate = first_time(server, asked[size][MERGED].requests)
                 print(f"{size} documents: {rate:.0f} machines a second ask for the first time")
+                rate = first_time(server, in_new_words(asked[size][GET].requests))
+                print(f"{size} documents: {rate:.0f} prepared answers a second to new words")
             for size, server in sets.items():
                 seconds, slowest = served(server, root / str(size))
                 fine = (

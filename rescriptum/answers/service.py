@@ -1,5 +1,7 @@
 """Reads the answer set when the server starts: what is wrong with it is told before it matters."""
 
+import gc
+
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.logger import Logger
@@ -38,6 +40,8 @@ class AnswersService(Service):
     async def _read(self) -> None:
         try:
             await self._store.latest()
+            # What was read stays for long, most of it: the collector need not walk it again.
+            gc.freeze()
         except Unavailable as e:
             source, _, reason = str(e).rpartition(": ")
             self._log.warn("answers: {source}: {reason}", source=source, reason=reason)
