@@ -1,11 +1,14 @@
 """Tests that what the documentation says is there, and what is there is said."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.answers.formats.table import BY_EXTENSION
+from rescriptum.answers.control import KEYS
+from rescriptum.answers.formats.table import ALIASES, BY_EXTENSION, FORMATS
+from rescriptum.answers.template import FILTERS, Template
 from rescriptum.cli.main import RescriptumOptions
 from rescriptum.cli.reference import page
 from rescriptum.settings import SETTINGS
@@ -16,6 +19,22 @@ _VARIABLE = re.compile(r"\bRESCRIPTUM_[A-Z_]+\b")
 _LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 _NAMES = "|".join(str(each[0]) for each in RescriptumOptions.subCommands)
 _COMMAND = re.compile(rf"\brescriptum ((?:{_NAMES})(?: [a-z][a-z-]*)*)((?: --[a-z0-9-]+)*)")
+
+
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def _rows(page: str, first: str) -> Iterator[list[str]]:
+    """:returns: the cells of each row of the table whose first heading is that."""
+    lines = iter((ROOT / "docs" / page).read_text().splitlines())
+    for line in lines:
+        if line.startswith(f"| {first} |"):
+            break
+    next(lines)
+    for line in lines:
+        if not line.startswith("| "):
+            return
+        yield [each.strip() for each in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 
 class DocumentationTests(SynchronousTestCase):
@@ -34,6 +53,32 @@ class DocumentationTests(SynchronousTestCase):
         told = (ROOT / "docs" / "stores.md").read_text()
         for row in BY_EXTENSION.values():
             self.assertIn(f"`{row.filename}`", told)
+
+    def test_what_asks_for_each_format_is_told(self) -> None:
+        """Rows of the table in the order of the formats, with the words of URLs."""
+        told = []
+        for extensions, _, words in _rows("answers.md", "extension"):
+            told += [(each, set(_CODE.findall(words))) for each in _CODE.findall(extensions)]
+        asked = [
+            (row.extension, {word for word, formats in ALIASES.items() if row in formats})
+            for row in FORMATS
+        ]
+        self.assertEqual(told, asked)
+
+    def test_what_documents_say_of_themselves_is_told(self) -> None:
+        told = [_CODE.findall(key)[0] for key, _, _ in _rows("answers.md", "key")]
+        self.assertEqual(told, list(KEYS))
+
+    def test_what_placeholders_may_hold_is_told(self) -> None:
+        """Every filter has a row, and no row has another; each is written as it is read."""
+        written = [
+            code.replace("\\|", "|")
+            for each, _ in _rows("answers.md", "written")
+            for code in _CODE.findall(each)
+        ]
+        parts = [part for each in written for part in Template.parse(each).parts]
+        filters = {f.name for part in parts if not isinstance(part, str) for f in part.filters}
+        self.assertEqual(filters, set(FILTERS))
 
     def test_every_link_leads_somewhere(self) -> None:
         for path in PAGES:
