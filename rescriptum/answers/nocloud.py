@@ -9,11 +9,13 @@ times, a second apart, for each that is missing (families C8). The document of a
 import json
 
 META_DATA = "meta-data"
+#: What lies beside the user-data.
+PARTS = (META_DATA, "vendor-data", "network-config")
 
 
 def part(name: str, instance: str) -> bytes:
     """
-    :param name: ``meta-data``, ``vendor-data`` or ``network-config``.
+    :param name: one of ``PARTS``.
     :param instance: what the machine is called; cloud-init runs anew when it changes.
     """
     # A JSON string is a YAML string whatever it holds.

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from attrs import frozen
 
+from .. import nocloud
 from . import json_, text, toml, xml, yaml
 from .family import Family
 
@@ -61,7 +62,7 @@ FORMATS = (
 #: names, with ``.yaml`` or ``.yml`` behind them if you like.
 PARTS = {
     name: Format(name, _YAML, _YAML_TYPE, name)
-    for name in ("meta-data", "vendor-data", "network-config")
+    for name in nocloud.PARTS
 }
 
 BY_EXTENSION = {row.extension: row for row in FORMATS} | PARTS
