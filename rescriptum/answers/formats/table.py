@@ -60,10 +60,7 @@ FORMATS = (
 
 #: Parts of a NoCloud seed beside its user-data, which is the YAML document: files of just these
 #: names, with ``.yaml`` or ``.yml`` behind them if you like.
-PARTS = {
-    name: Format(name, _YAML, _YAML_TYPE, name)
-    for name in nocloud.PARTS
-}
+PARTS = {name: Format(name, _YAML, _YAML_TYPE, name) for name in nocloud.PARTS}
 
 BY_EXTENSION = {row.extension: row for row in FORMATS} | PARTS
 
