@@ -259,7 +259,7 @@ class GroupTests(SynchronousTestCase):
         files = {f"{MAC}/a.ks": "{{ x\n", "default/a.ks": "{{ x\n"}
         [line] = told(files)
         self.assertTrue(
-            line.startswith(f"FAIL     2 documents: default/a.ks, {MAC}/a.ks: line 1: "), line
+            line.startswith(f"FAIL     2 places: default/a.ks, {MAC}/a.ks: line 1: "), line
         )
 
     def test_who_is_claimed_by_another(self) -> None:
@@ -408,6 +408,18 @@ class GroupTests(SynchronousTestCase):
 
 
 class IdentityTests(SynchronousTestCase):
+    def test_directories_without_a_document(self) -> None:
+        """An extension that is none says nothing, and nobody would notice; a default may wait."""
+        machine, closed = Place(Kind.MACHINE, "m-000001"), Place(Kind.MACHINE, "m-000002")
+        empty = [Folder(each) for each in (machine, Place(Kind.GROUP, "g"), Place(Kind.DEFAULT))]
+        folders = (*empty, Folder(closed, error="unreadable"))
+        found = survey.loaded(AnswerSet.of(Listing({each.place: each for each in folders})))
+        none = "no document in it: a file's extension says what it is"
+        self.assertEqual(
+            [(each.source, each.text) for each in found if each.severity is Severity.WARNING],
+            [("groups/g", none), ("m-000001", none)],
+        )
+
     def test_short_names(self) -> None:
         files = {"ab/a.ks": KS, "groups/g/a.ks": f"# answer: member c-d, --\n{KS}"}
         self.assertEqual(
@@ -600,9 +612,9 @@ class ReportTests(SynchronousTestCase):
         self.assertEqual(
             [str(each) for each in found.entries],
             [
-                "FAIL     2 documents: s, t: problem",
-                "warning  2 documents: s, t: warning",
-                "note     2 documents: s, t: note",
+                "FAIL     2 places: s, t: problem",
+                "warning  2 places: s, t: warning",
+                "note     2 places: s, t: note",
             ],
         )
 

@@ -30,6 +30,8 @@ class FormatOfTests(SynchronousTestCase):
         self.assertIs(format_of("network-config.yaml"), PARTS["network-config"])
         self.assertIs(format_of("vendor-data.yml"), PARTS["vendor-data"])
         self.assertIs(format_of("user-data.yaml"), BY_EXTENSION["yaml"])
+        self.assertIs(format_of("user-data.yml"), BY_EXTENSION["yml"])
+        self.assertIs(format_of("user-data"), BY_EXTENSION["yaml"], "a seed as it is elsewhere")
         self.assertIs(format_of("meta-data.toml"), BY_EXTENSION["toml"])
 
 

@@ -90,6 +90,8 @@ def format_of(filename: str) -> Format | None:
     :returns: by the extension, in any case, or for a part of a NoCloud seed by its name; None
         for files that are no documents.
     """
+    if filename == "user-data":
+        return BY_EXTENSION["yaml"]
     stem, dot, extension = filename.rpartition(".")
     extension = extension.lower()
     part = PARTS.get(stem if extension in ("yaml", "yml") else filename)

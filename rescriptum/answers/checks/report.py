@@ -40,7 +40,7 @@ class Entry:
             return f"{source} ({_named(others, 'machines')})" if others else source
         if self.about.group and len(self.machines) > 1:
             return f"group {self.about.group} ({_named(self.machines, 'machines')})"
-        return _named(self.sources, "documents")
+        return _named(self.sources, "places")
 
     def as_json(self) -> dict[str, object]:
         """:returns: what programs get of it."""

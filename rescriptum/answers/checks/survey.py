@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from ..answerset import AnswerSet, is_disarmed
 from ..disarm import ARMING
-from ..documents import Document
+from ..documents import Document, Kind
 from ..facts import INSIDE, normalise
 from ..formats.table import PARTS, accepted
 from ..groups import Chain
@@ -14,9 +14,13 @@ from .trials import SEED
 
 
 def loaded(answers: AnswerSet) -> Iterator[Result]:
-    """What was wrong when it was read."""
+    """What was wrong when it was read, and where nothing was."""
     for each in answers.problems:
         yield Result(Severity.PROBLEM, each.source, each.text)
+    for place, folder in sorted(answers.listing.folders.items()):
+        if not folder.found and not folder.error and place.kind is not Kind.DEFAULT:
+            said = "no document in it: a file's extension says what it is"
+            yield Result(Severity.WARNING, str(place), said)
 
 
 def identities(answers: AnswerSet) -> Iterator[Result]:
