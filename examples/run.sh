@@ -10,6 +10,7 @@ Serving; end it with Ctrl-C. In another terminal, what a machine would see:
   the menu           curl http://$host:8001/ipxe/menu
   an answer          curl 'http://$host:8000/ipxe/boot?mac=52:54:00:12:34:56'
   a loader by TFTP   curl -o /tmp/loader.efi tftp://$host:6969/ipxe-x86_64.efi
+  all the answers    . examples/environment.sh && $BIN/rescriptum check
   the whole chain    . examples/environment.sh && $BIN/rescriptum boot check
 Images go into $RESCRIPTUM_MEDIA_DIR, answers into $RESCRIPTUM_ANSWERS_DIR; both are seen at once.
 TEXT
