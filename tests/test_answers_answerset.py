@@ -50,8 +50,8 @@ class ProblemsTests(SynchronousTestCase):
             "groups/a/x.toml": 'extends = "none"\n',
             "groups/b/x.toml": 'extends = "BASE"\n',
             "groups/c/x.toml": 'extends = "text"\n',
-            "groups/base/x.toml": "",
-            "groups/text/x.ks": "",
+            "groups/base/x.toml": "a = 1\n",
+            "groups/text/x.ks": "text\n",
             f"{MAC}/x.toml": 'extends = "nobody"\n',
             "default/x.ks": "# answer: extends base\n",
         }
@@ -79,7 +79,7 @@ class ProblemsTests(SynchronousTestCase):
         show: each is a problem.
         """
         names = ("525400000001", "52:54:00:00:00:01", "debian", "---", "bad\nname1")
-        answers = answer_set({f"{name}/x.ks": "" for name in names})
+        answers = answer_set({f"{name}/x.ks": "text\n" for name in names})
         self.assertEqual(
             {each.source: each.text.partition(":")[0] for each in answers.problems},
             {
@@ -102,7 +102,7 @@ class ProblemsTests(SynchronousTestCase):
         """W078: they name one machine."""
         names = ("4c4c4544-0050-4810-8033-b2c04f4d3132", "44454c4c-5000-1048-8033-b2c04f4d3132")
         self.assertEqual(
-            problems({f"{name}/x.ks": "" for name in names}),
+            problems({f"{name}/x.ks": "text\n" for name in names}),
             [f"{names[0]}: names the same machine as {names[1]}"],
         )
 
@@ -171,9 +171,9 @@ class IncrementalTests(SynchronousTestCase):
 
     def test_what_has_not_changed_is_not_made_again(self) -> None:
         """One machine among many: the groups are the same object."""
-        before = listing({"groups/a/x.ks": "", "m1/x.ks": "", "m2/x.ks": ""})
+        before = listing({"groups/a/x.ks": "0", "m1/x.ks": "1", "m2/x.ks": "2"})
         answers = AnswerSet.of(before)
-        changed = listing({"m1/x.ks": "2"}).folders
+        changed = listing({"m1/x.ks": "3"}).folders
         after = AnswerSet.of(Listing({**before.folders, **changed}), answers)
         self.assertIs(after.groups, answers.groups)
         place = Place(Kind.MACHINE, "m1")
@@ -182,7 +182,7 @@ class IncrementalTests(SynchronousTestCase):
 
     def test_what_stands_on_a_group_is_looked_at_when_that_changes(self) -> None:
         """The machine's own directory did not: its problem comes and goes all the same."""
-        machine = listing({"m1/x.ks": "# answer: extends a\n", "m2/x.ks": ""}).folders
+        machine = listing({"m1/x.ks": "# answer: extends a\n", "m2/x.ks": "0\n"}).folders
         group = listing({"groups/a/x.ks": "1\n"}).folders
         answers = AnswerSet.of(Listing({**machine, **group}))
         self.assertEqual(answers.problems, ())

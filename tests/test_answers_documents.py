@@ -63,6 +63,15 @@ class KeyTests(SynchronousTestCase):
 
 
 class DocumentTests(SynchronousTestCase):
+    def test_nothing_in_it(self) -> None:
+        """No format takes it for an answer; of a seed's parts it is what is there by default."""
+        for data in b"", b" \r\n":
+            for kind in FORMATS:
+                said = Document.of("m1/x", kind, data).error
+                self.assertEqual(said, "empty: want something in it, if only a comment")
+            for part in PARTS.values():
+                self.assertEqual(Document.of("m1/x", part, data).error, "")
+
     def test_its_size_is_bounded(self) -> None:
         kind = BY_EXTENSION["cfg"]
         self.assertEqual(Document.of("s", kind, b"x" * MAX_DOCUMENT).error, "")

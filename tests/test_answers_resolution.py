@@ -62,7 +62,7 @@ class MachineTests(SynchronousTestCase):
         )
         self.assertEqual(answered(answers, f"/{MAC}")[:2], (b"k", "ks"))
         self.assertEqual(answered(answers, "/nobody")[:2], (b"k", "ks"))
-        two = answer_set({f"{MAC}/x.ipxe": "i", f"{OTHER}/x.toml": ""})
+        two = answer_set({f"{MAC}/x.ipxe": "i", f"{OTHER}/x.toml": "a = 1"})
         self.assertEqual(answered(two, f"/{MAC}/525400000002")[1], "toml")
         twins = answer_set({f"{MAC}/x.ks": "a", f"{OTHER}/x.ks": "b"})
         self.assertEqual(answered(twins, f"/525400000002/{MAC}")[2], MAC)
@@ -247,6 +247,43 @@ class TombstoneTests(SynchronousTestCase):
             self.assertIn("groups/dell/x.toml: ", self.refused(answers, target))
         self.assertEqual(answered(answers, "/pve/52-54-00-00-00-03")[3], "default")
 
+    def test_a_group_that_is_half_written(self) -> None:
+        """
+        Emptied before it is written anew, or broken off: whom it claimed may be said in what is
+        not there yet. Members of others are answered as before.
+        """
+        whole = f'{{"a": {{"b": 1}}, "members": ["{OTHER}"]}}\n'
+        for name, data in (
+            *(("toml", each) for each in ("", "\n", "a = 1\nb", 'members = [\n  "x",\n')),
+            *(("ks", each) for each in ("", "# answer: mem")),
+            *(("yaml", each) for each in ("", "\r\n", "a: {b: 1")),
+            *(("xml", each) for each in ("", "<a>", "<a><answer-meta><member>x</member>")),
+            *(("json", whole[:cut]) for cut in range(len(whole) - 2)),
+        ):
+            member, other = {
+                "json": (f'{{"members": ["{MAC}"]}}', "{}"),
+                "xml": (f"<a><answer-meta><member>{MAC}</member></answer-meta></a>", "<a/>"),
+                "ks": (f"# answer: member {MAC}\n", "k"),
+            }.get(name, (f"members: [{MAC}]\n", "a: 1"))
+            if name == "toml":
+                member, other = f'members = ["{MAC}"]\n', "a = 1\n"
+            answers = answer_set(
+                {
+                    f"groups/a/x.{name}": data,
+                    f"groups/b/x.{name}": member,
+                    f"default/x.{name}": other,
+                }
+            )
+            refused = self.refused(answers, f"/{name}/{OTHER}")
+            self.assertIn(f"groups/a/x.{name}", refused, data)
+            self.assertEqual(answered(answers, f"/{name}/{MAC}")[3], "b", data)
+
+    def test_what_stands_on_a_group_that_was_emptied(self) -> None:
+        """Without it the answer is another one."""
+        files = {"groups/a/x.ks": "", f"{MAC}/x.ks": "# answer: extends a\nrootpw x\n"}
+        answers = answer_set(files)
+        self.assertIn("groups/a/x.ks: empty", self.refused(answers, f"/ks/{MAC}"))
+
     def test_a_group_by_facts_that_does_not_parse(self) -> None:
         """
         Whom it would claim nobody can say: what no identity claims gets an error, in this
@@ -265,6 +302,18 @@ class TombstoneTests(SynchronousTestCase):
         self.assertEqual(answered(answers, f"/pve/{OTHER}")[3], "base")
         self.assertEqual(answered(answers, "/ks/52-54-00-00-00-03")[3], "default")
 
+    def test_doubt_in_another_format_that_was_asked_for(self) -> None:
+        """It may be claimed more closely there; whom an identity names is not in doubt."""
+        for broken in "groups/a/x.preseed", "spare/x.preseed":
+            files = {
+                broken: "# answer: match serial=S1 product=R6*\n# answer: nope\n",
+                "groups/b/x.ks": f"# answer: member {MAC}\n# answer: match serial=S1\n",
+            }
+            answers = answer_set(files)
+            self.assertIn(f"{broken} may claim", self.refused(answers, "/x?serial=S1"))
+            self.assertEqual(answered(answers, "/ks?serial=S1")[3], "b")
+            self.assertEqual(answered(answers, f"/{MAC}")[3], "b")
+
     def test_a_machine_by_facts_that_does_not_parse(self) -> None:
         """
         As a group: it may be what is laid over a member's group, too. A machine's own name, and
@@ -282,7 +331,7 @@ class TombstoneTests(SynchronousTestCase):
         self.assertEqual(answered(answers, f"/pve/{MAC}")[2:], (MAC, "dell"))
         self.assertEqual(answered(answers, "/ks/52-54-00-00-00-03")[3], "default")
         self.assertIn("spare/x.toml: line 3", self.refused(answers, "/pve/machine?x=spare"))
-        gone = listing({"spare/x.toml": ""}).folders
+        gone = listing({"spare/x.toml": "a = 1\n"}).folders
         mended = AnswerSet.of(Listing({**answers.listing.folders, **gone}), answers)
         self.assertEqual(answered(mended, "/pve/52-54-00-00-00-03")[3], "default")
         away = answer_set({**files, "installed-spare/x.toml": files.pop("spare/x.toml")})
@@ -298,7 +347,7 @@ class TombstoneTests(SynchronousTestCase):
             ("x.xml", "<a><matches/><b></a>"),
             ("x.ks", "# answer: member a\n# answer: extends\nmatch a=b\n"),
         ):
-            default = {"x.json": "{}", "x.xml": "<a/>"}.get(name, "")
+            default = {"x.json": "{}", "x.xml": "<a/>"}.get(name, "# a\n")
             answers = answer_set({f"machine-1/{name}": text, f"default/{name}": default})
             self.assertEqual(len(answers.problems), 1, name)
             self.assertEqual(answered(answers, "/")[3], "default", name)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.answers.documents import MAX_DOCUMENT
+from rescriptum.answers.documents import MAX_DOCUMENT, Document
 from rescriptum.answers.formats.table import BY_EXTENSION
-from rescriptum.answers.salvage import Salvaged, salvage
+from rescriptum.answers.salvage import Salvaged, breaks_off, salvage
 
 A, B, C = "52-54-00-12-34-56", "98:fa:9b:50:d8:10", "SN 4711/A"
 
@@ -263,7 +263,7 @@ class CutTests(SynchronousTestCase):
     ) -> None:
         """
         Of a sound document that breaks off, whatever is whole is found, and nothing else but
-        the member that it breaks off in.
+        the member that it breaks off in. Whoever stands behind that may be claimed too.
         """
         extension, write = form
         assert callable(write)
@@ -271,8 +271,13 @@ class CutTests(SynchronousTestCase):
         family = BY_EXTENSION[extension].family
         self.assertEqual(family.read(whole.encode()).control.members, tuple(names))
         self.assertEqual(salvage(family.name, whole.encode()), Salvaged(tuple(names), False))
-        cut = data.draw(st.integers(0, len(whole) - 1))
-        found = salvage(family.name, whole[:cut].encode()).members
+        lines = [at + 1 for at, each in enumerate(whole[:-1]) if each == "\n"]
+        cut = data.draw(st.integers(0, len(whole) - 1) | st.sampled_from(lines or [0]))
+        left = Document.of("groups/g/x", BY_EXTENSION[extension], whole[:cut].encode())
+        salvaged = salvage(family.name, left.data)
+        found = salvaged.members
+        if left.error:
+            self.assertTrue(salvaged.doubtful or breaks_off(family.name, left.data), left.data)
         at, standing = whole.index("member"), []
         for name in names:
             at = whole.index(name, at) + len(name)
@@ -282,6 +287,37 @@ class CutTests(SynchronousTestCase):
         for broken in found[len(standing) :]:
             self.assertTrue(names[len(standing)].startswith(broken), broken)
             self.assertEqual(len(found), len(standing) + 1)
+
+    def test_what_is_whole(self) -> None:
+        """A slip of the pen is told from a missing end, wherever it is."""
+        for family, text in (
+            ("toml", 'members = ["a"\nb = 1\n'),
+            ("yaml", "a: [\nb: 1\r\n"),
+            ("json", '{"a": "}]", "b": "\\"{", "members": ["a"],}\n'),
+            ("json", '{"a": 1}}'),
+            ("xml", '<?xml version="1.0"?><!DOCTYPE a><x:a><b></c></x:a >\n'),
+            ("text", "# answer: nope\n"),
+        ):
+            self.assertFalse(breaks_off(family, text.encode()), text)
+
+    def test_what_breaks_off(self) -> None:
+        for family, text in (
+            *(
+                (each, blank)
+                for each in ("toml", "yaml", "json", "xml", "text")
+                for blank in ("", " \n")
+            ),
+            ("toml", "members = [\n"),
+            ("toml", 'members = [\n  "a",\n'),
+            ("toml", "a = 1\nb"),
+            ("yaml", "members:\n- a\n-"),
+            ("json", '{"a": {"b": "}}'),
+            ("json", '{"a": 1, "b": {"c": []}'),
+            ("xml", "<a><b/>"),
+            ("xml", "<!-- <a> "),
+            ("text", "# answer: mem"),
+        ):
+            self.assertTrue(breaks_off(family, text.encode()), text)
 
 
 class HostileTests(SynchronousTestCase):
@@ -331,8 +367,12 @@ class HostileTests(SynchronousTestCase):
             ("xml", "", "<member "),
             ("xml", "", "<!--"),
             ("xml", "<", "x."),
+            ("json", '"', '\\"'),
+            ("json", "", '{"'),
+            ("xml", "<a>", "</a "),
             ("text", "# answer: m", " "),
             ("text", "# answer: member ", ","),
         ):
             data = (start + unit * (MAX_DOCUMENT // len(unit)))[:MAX_DOCUMENT].encode()
             salvage(family, data)
+            breaks_off(family, data)

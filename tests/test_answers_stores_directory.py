@@ -307,7 +307,9 @@ class Reading(Case):
             file.truncate(MAX_DOCUMENT * 1000)
         self.assertEqual(self.problems(), {"m1/x.cfg": f"larger than {MAX_DOCUMENT} bytes"})
         path.write_bytes(b"")
-        self.assertEqual(self.served(), {"m1/x.cfg": b""})
+        self.assertEqual(
+            self.problems(), {"m1/x.cfg": "empty: want something in it, if only a comment"}
+        )
         path.write_bytes(b"x" * MAX_DOCUMENT)
         self.assertEqual(self.served(), {"m1/x.cfg": b"x" * MAX_DOCUMENT})
 

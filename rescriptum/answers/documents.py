@@ -123,6 +123,9 @@ class Document:
         """Read, or broken with the reason."""
         if len(data) > MAX_DOCUMENT:
             return cls(source, kind, b"", error=f"larger than {MAX_DOCUMENT} bytes")
+        # Or it is being written just now, and what was in it claims its requests all the same.
+        if not data.strip() and kind.extension not in PARTS:
+            return cls(source, kind, data, error="empty: want something in it, if only a comment")
         try:
             head = kind.family.read(data)
         except MalformedDocument as e:

@@ -7,7 +7,7 @@ from attrs import field, frozen
 
 from ..values import Problem
 from .documents import Document, Folder
-from .salvage import salvage
+from .salvage import breaks_off, salvage
 from .selection import Index
 
 
@@ -74,7 +74,7 @@ class Groups:
                 documents.setdefault(extension, {})[folder.place.name] = document
         chains = {
             extension: {name: _chain(name, extension, documents) for name in sorted(named)}
-            for extension, named in documents.items()
+            for extension, named in sorted(documents.items())
         }
         problems = tuple(
             Problem(chain.document.source, chain.error)
@@ -142,7 +142,7 @@ def _claimants(chains: Iterable[Chain]) -> Claimants:
         document = chain.document
         if document.control.criteria:
             selecting.append(chain)
-        if document.error and (not document.data or _salvaged(document)[1]):
+        if document.error and _is_doubtful(document):
             doubtful.append(chain)
     return Claimants(Index.of(members), tuple(selecting), tuple(doubtful))
 
@@ -150,10 +150,10 @@ def _claimants(chains: Iterable[Chain]) -> Claimants:
 def _members(chain: Chain) -> Iterator[str]:
     document = chain.document
     yield from document.control.members
-    if document.error and document.data:
-        yield from _salvaged(document)[0]
+    if document.error:
+        yield from salvage(document.format.family.name, document.data).members
 
 
-def _salvaged(document: Document) -> tuple[tuple[str, ...], bool]:
-    found = salvage(document.format.family.name, document.data)
-    return found.members, found.doubtful
+def _is_doubtful(document: Document) -> bool:
+    family, data = document.format.family.name, document.data
+    return breaks_off(family, data) or salvage(family, data).doubtful

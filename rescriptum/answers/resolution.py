@@ -6,6 +6,7 @@ from ..errors import MalformedDocument, NotFound, Unfillable
 from . import nocloud
 from .answerset import AnswerSet
 from .claimed import (
+    BY_IDENTITY,
     Claimed,
     Strength,
     by_identity,
@@ -100,12 +101,10 @@ def choose(answers: AnswerSet, facts: Facts) -> Chosen:
         for each in machine, group:
             if each is not None and each.strength > strongest:
                 strongest, best = each.strength, (kind, machine, group)
-    if best is not None:
-        chosen = _laid(answers, *best)
-    else:
+    if strongest[0] < BY_IDENTITY:
         for kind in formats:
             refuse_doubt(answers, kind, machine=False, group=False)
-        chosen = _default(answers, claims, formats)
+    chosen = _default(answers, claims, formats) if best is None else _laid(answers, *best)
     asked = facts.segments[-1] if facts.segments else ""
     if asked in PARTS and chosen.format.family.name == "yaml":
         return _part(answers, chosen, PARTS[asked], claims, facts)

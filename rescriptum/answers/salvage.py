@@ -47,6 +47,31 @@ def salvage(family: str, data: bytes) -> Salvaged:
     return Salvaged(tuple(members), doubtful)
 
 
+#: A text, whether or not it ends, or what opens or closes something.
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]]', re.DOTALL)
+_ROOT = re.compile(r"<([\w:.-]+)")
+
+
+def breaks_off(family: str, data: bytes) -> bool:
+    """
+    Whether the end of a document is missing: it may be half written, and whom it claims may be
+    said in the other half.
+
+    :param family: the name of a family of formats.
+    :param data: any bytes.
+    """
+    text, _ = _decoded(data)
+    if not text.strip():
+        return True
+    if family == "json":
+        marks = _TOKEN.findall(text)
+        return sum(map(marks.count, "{[")) > sum(map(marks.count, "}]"))
+    if family == "xml":
+        root = _ROOT.search(text)
+        return root is None or re.search(rf"</{root[1]}\s*>\s*\Z", text) is None
+    return not text.endswith(("\n", "\r")) or text.rstrip().endswith((",", "["))
+
+
 def may_match(family: str, data: bytes) -> bool:
     """
     Whether a machine's document, which has a name to claim by, claims by ``match`` too.
