@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.answerset import AnswerSet
 from rescriptum.answers.disarm import disarm
-from rescriptum.answers.documents import Key, format_of
+from rescriptum.answers.documents import Key, Kind, Place, format_of
 from rescriptum.answers.stores.directory import AnswerDirectory
 from rescriptum.answers.stores.sqlite import SQLiteStore
 from rescriptum.answers.stores.store import Store
@@ -174,6 +174,23 @@ _TARGETS = (
 
 
 class EqualityTests(SynchronousTestCase):
+    def test_problems_are_told_in_one_order(self) -> None:
+        """Whichever document a store comes to first, and whatever was read before."""
+        toml, kickstart = Key(Place(Kind.GROUP, "c"), "toml"), Key(Place(Kind.GROUP, "a"), "ks")
+        told = []
+        for keys in ((toml, kickstart), (kickstart, toml)):
+            store = SQLiteStore(Path(self.mktemp()).absolute())
+            answers = None
+            for key in keys:
+                data = b'extends = "c"\n' if key is toml else b"# answer: extends a\n"
+                store.put(key, data)
+                answers = AnswerSet.of(store.listing(), answers)
+            assert answers is not None
+            told.append([each.source for each in answers.problems])
+            store.close()
+        self.assertEqual(told[0], told[1])
+        self.assertEqual(len(told[0]), 2)
+
     def test_any_series_of_sets(self) -> None:
         """A directory and a database that are given the same documents are never told apart."""
 
