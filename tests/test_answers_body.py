@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.answers.body import MAX_DEPTH, MAX_SCALARS, decoded, leaves, scalars, texts
+from rescriptum.answers.body import MAX_DEPTH, MAX_VALUES, decoded, leaves, scalars, texts
 from rescriptum.errors import MalformedRequest
 
 _trees = st.recursive(
@@ -30,10 +30,17 @@ class TextsTests(SynchronousTestCase):
         self.assertEqual(texts(decoded(b"[1.10, 1e3, true, null]", True)), ("1.10", "1e3", "true"))
 
     def test_bounds(self) -> None:
-        """At each of them, and one beyond; empty lists and null are no values."""
-        texts([None, [], *["x"] * MAX_SCALARS])
-        with self.assertRaises(MalformedRequest):
-            texts(["x"] * (MAX_SCALARS + 1))
+        """At each of them, and one beyond. What is empty takes room too, wherever it is."""
+        half = MAX_VALUES // 2
+        for each in "x", None, [], {}:
+            texts([each] * MAX_VALUES)
+            texts({"a": [each] * (half - 2), "b": [[each]] * (half // 2)})
+            for document in (
+                [each] * (MAX_VALUES + 1),
+                {"a": [each] * (half - 2), "b": [[each]] * (half // 2), "c": each},
+            ):
+                with self.assertRaises(MalformedRequest):
+                    texts(document)
         deep: object = "x"
         for _ in range(MAX_DEPTH):
             deep = [deep]

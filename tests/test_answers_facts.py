@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.answers.body import MAX_DEPTH, MAX_LABEL, MAX_SCALARS
+from rescriptum.answers.body import MAX_DEPTH, MAX_LABEL, MAX_VALUES
 from rescriptum.answers.facts import MAX_TEXT, RESERVED, Facts, normalise
 from rescriptum.errors import MalformedRequest
 from rescriptum.values import MAC
@@ -188,9 +188,9 @@ class BoundsTests(SynchronousTestCase):
             Facts.of((), body=deep + b"]" * 500_000, declared_json=True)
 
     def test_scalars(self) -> None:
-        self.assertEqual(len(facts_of([1] * MAX_SCALARS).body), MAX_SCALARS)
+        self.assertEqual(len(facts_of([1] * MAX_VALUES).body), MAX_VALUES)
         with self.assertRaises(MalformedRequest):
-            facts_of([1] * (MAX_SCALARS + 1))
+            facts_of([1] * (MAX_VALUES + 1))
 
     def test_text_that_identities_are_looked_for_in(self) -> None:
         """Path and query come before a body that uses the room up; the rest is cut off."""

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from ..errors import MalformedRequest
 
-#: Bounds on what a stranger's body can make us hold: scalars, nesting, characters of a name.
-MAX_SCALARS = 4096
+#: Bounds on what a stranger's body can make us hold: values, lists and objects and null among
+#: them; nesting; characters of a name.
+MAX_VALUES = 4096
 MAX_DEPTH = 32
 MAX_LABEL = 256
 
@@ -33,16 +34,19 @@ def texts(document: object) -> tuple[str, ...]:
     :param document: a JSON value.
     :returns: its scalars, those of outer objects first. All that most requests need: names and
         paths are made where they are asked for.
-    :raises MalformedRequest: for more of them than there may be, or nested too deeply.
+    :raises MalformedRequest: for more values than there may be, or nested too deeply.
     """
     found: list[str] = []
     level: list[list[object]] = [[document]]
-    depth = -1
+    depth = seen = -1  # the document itself is none of its values
     while level:
         if depth >= MAX_DEPTH:
             raise MalformedRequest(f"body nested deeper than {MAX_DEPTH}")
         below: list[list[object]] = []
         for values in level:
+            seen += len(values)
+            if seen > MAX_VALUES:
+                raise MalformedRequest(f"body of more than {MAX_VALUES} values")
             for each in values:
                 if isinstance(each, str):
                     found.append(each)
@@ -52,8 +56,6 @@ def texts(document: object) -> tuple[str, ...]:
                     below.append(each)
                 elif each is not None:
                     found.append("true" if each else "false")
-        if len(found) > MAX_SCALARS:
-            raise MalformedRequest(f"body of more than {MAX_SCALARS} values")
         level = [each for each in below if each]
         depth += 1
     return tuple(found)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import TypeVar
 
-from rescriptum.answers.body import MAX_DEPTH, MAX_SCALARS
+from rescriptum.answers.body import MAX_DEPTH, MAX_VALUES
 
 from ..webclient import RawClient, Told
 from .test_serve import MAC, ServeCase
@@ -81,7 +81,7 @@ class AbuseTests(ServeCase):
         """400 for what is sent as JSON and is none, is too deep or too much; bytes are bytes."""
         self.started()
         deep = b"[" * MAX_DEPTH + b"1" + b"]" * MAX_DEPTH
-        many = json.dumps([SERIAL, *range(MAX_SCALARS - 1)]).encode()
+        many = json.dumps([SERIAL, *range(MAX_VALUES - 1)]).encode()
         for body, status in (
             (deep, 404),
             (b"[" + deep + b"]", 400),
