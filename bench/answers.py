@@ -25,8 +25,9 @@ OURS, NGINX, AIOHTTP = "rescriptum", "nginx", "aiohttp"
 SIZES = (100, 10_000, 100_000)
 FEW, MANY = SIZES[0], SIZES[-1]
 PORTS = dict(zip((*SIZES, NGINX, AIOHTTP), range(6921, 6930), strict=False))
-#: Of a set, the machines that ask, one after the other.
-ASKING = 10_000
+#: Of a set, the machines that ask for the first time; and those of a rack, which ask in turn.
+ASKING, RACK = 10_000, FEW
+ANSWER = "/proxmox/answer?mac="
 #: What the first load is measured with.
 LOADED = 10_000
 
@@ -93,16 +94,20 @@ class Case:
         return "-s", str(lua)
 
 
+def merged(machines: Sequence[int]) -> list[bytes]:
+    return [answers_set.get(ANSWER + answers_set.machine(each)) for each in machines]
+
+
 def cases(machines: int) -> dict[str, Case]:
     peers = AIOHTTP, NGINX
     members = [answers_set.member(each) for each in range(answers_set.MEMBERS)]
-    asking = answers_set.spread(machines, ASKING)
+    rack = answers_set.spread(machines, RACK)
     strangers = [answers_set.stranger(each) for each in range(1000)]
-    answer, ks = "/proxmox/answer?mac=", "/rhel/ks?mac="
+    answer, ks = ANSWER, "/rhel/ks?mac="
     return {
         GET: Case([answers_set.get(answer + each) for each in members], peers),
         POST: Case(answers_set.posts(members), peers),
-        MERGED: Case([answers_set.get(answer + answers_set.machine(each)) for each in asking]),
+        MERGED: Case(merged(rack)),
         NOBODY: Case([answers_set.get(answer + each) for each in strangers], refused=True),
         DEFAULT: Case([answers_set.get(ks + each) for each in strangers]),
     }
@@ -174,7 +179,7 @@ def check(server: Server, machines: int, asked: Mapping[str, Case]) -> bytes:
     :returns: the prepared answer, once the set has been read.
     :raises RuntimeError: where a case does not get what it is about.
     """
-    last = answers_set.name(answers_set.spread(machines, ASKING)[-1]).encode()
+    last = answers_set.name(answers_set.spread(machines, RACK)[-1]).encode()
     with Client(server) as client:
         until = time.monotonic() + 120
         while client.ask(asked[GET].requests[0])[0][0] == 503 and time.monotonic() < until:
@@ -311,7 +316,7 @@ def main() -> int:
             for size, server in sets.items():
                 running.enter_context(server)
                 answer = check(server, size, asked[size])
-                rate = first_time(server, asked[size][MERGED].requests)
+                rate = first_time(server, merged(answers_set.spread(size, ASKING)))
                 print(f"{size} documents: {rate:.0f} machines a second ask for the first time")
                 rate = first_time(server, in_new_words(asked[size][GET].requests))
                 print(f"{size} documents: {rate:.0f} prepared answers a second to new words")
