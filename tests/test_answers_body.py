@@ -32,7 +32,8 @@ class TextsTests(SynchronousTestCase):
     def test_bounds(self) -> None:
         """At each of them, and one beyond. What is empty takes room too, wherever it is."""
         half = MAX_VALUES // 2
-        for each in "x", None, [], {}:
+        values: tuple[object, ...] = ("x", None, [], {})
+        for each in values:
             texts([each] * MAX_VALUES)
             texts({"a": [each] * (half - 2), "b": [[each]] * (half // 2)})
             for document in (

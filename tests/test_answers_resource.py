@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 from twisted.logger import LogEvent, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.answers.resource import LARGE, Answers
+from rescriptum.answers.resource import LARGE, LOGGED, Answers
 from rescriptum.answers.store import AnswerStore
 from rescriptum.answers.stores.capture import Captures
 from rescriptum.answers.stores.directory import AnswerDirectory
@@ -105,14 +105,14 @@ class AnswersTests(Asking):
     def test_what_nobody_hears_of_is_not_told(self) -> None:
         """Where the log shows problems only: those, and answers that did not arrive."""
         self.answers = Answers(self.store, self.workers, told=False)
-        self.write("default/x.ks", b"")
+        self.write("default/x.ks", b"k")
         with self.assertRaises(ValueError):  # there is no event
             self.log_of(self.ask("/ks"))
         self.assertEqual(self.log_of(self.ask("/ks"), Outcome.STOPPED)["event"], "answer.sent")
         self.assertEqual(self.log_of(self.ask("/pve"))["event"], "answer.refused")
 
     def test_a_default_is_said_to_be_one(self) -> None:
-        self.write("default/x.ks", b"")
+        self.write("default/x.ks", b"k")
         event = self.log_of(self.ask("/ks"))
         self.assertEqual((event["machine"], event["group"], event["mac"]), ("", "default", None))
 
@@ -130,7 +130,7 @@ class AnswersTests(Asking):
 
     def test_broken_json(self) -> None:
         """S44: 400 where the client says that it is JSON; else a value like another."""
-        self.write("machine-1/a.toml", b"")
+        self.write("machine-1/a.toml", b"a = 1")
         body = b'{"serial": "machine-1", '
         for media_type in ("application/json", "Application/JSON;x=y", "application/a+json"):
             reply = self.ask("/pve", "POST", body, (("content-type", media_type),))
@@ -200,6 +200,15 @@ class AnswersTests(Asking):
         for size, asked in ((LARGE, 1), (LARGE + 1, 2)):
             reply = self.ask("/ks", "POST", b"machine-1".ljust(size))
             self.assertEqual((reply.status, self.workers.asked), (200, asked))
+
+    def test_a_large_body_is_looked_through_for_the_log_up_to_a_bound(self) -> None:
+        """A stranger's megabyte does not hold up the answers of others once more."""
+        for size, mac in ((LOGGED, MAC("525400000001")), (LOGGED + 1, None)):
+            body = b'{"mac": "52:54:00:00:00:01", "x": ""}'
+            body = body[:-2] + b"x" * (size - len(body)) + body[-2:]
+            self.assertEqual(len(body), size)
+            event = self.log_of(self.ask("/ks", "POST", body, JSON))
+            self.assertEqual((event["status"], event["mac"]), (404, mac))
 
     def test_layers_are_composed_elsewhere_and_once(self) -> None:
         """The first machine that asks waits for a thread; the next request does not."""
@@ -358,7 +367,23 @@ class InstalledTests(Asking):
         self.assertEqual(event["mac"], MAC("525400000001"))
         self.assertIn("52-54-00-00-00-01", event["disarmed"])
         again = self.log_of(self.ask("/installed?mac=525400000001", "POST", b"", self.BEARER))
-        self.assertEqual(again["disarmed"], "nothing was armed")
+        self.assertEqual(
+            formatEvent(again), "POST /installed: nothing of 52:54:00:00:00:01 was armed"
+        )
+        nobody = self.log_of(self.ask("/installed", "POST", b"x", self.BEARER))
+        self.assertEqual(formatEvent(nobody), "POST /installed: nothing was armed")
+
+    def test_a_large_report_is_looked_through_elsewhere(self) -> None:
+        """Before anybody knows whether its token is right."""
+        body = {"network_interfaces": [{"mac": "52:54:00:00:00:01"}], "keys": "x" * LARGE}
+        asked = self.workers.asked
+        reply = self.ask("/installed", "POST", json.dumps({**body, "token": "x"}).encode(), JSON)
+        self.assertEqual((reply.status, self.workers.asked), (401, asked + 1))
+        body["token"] = "token-of-the-installer"
+        reply = self.ask("/installed", "POST", json.dumps(body).encode(), JSON)
+        self.assertIn(b"installed-52-54-00-00-00-01", reply.body)
+        malformed = self.ask("/installed", "POST", b"{".ljust(LARGE + 1), JSON)
+        self.assertEqual(malformed.status, 400)
 
     def test_without_a_token_in_the_settings_it_is_a_path_like_any_other(self) -> None:
         self.answers = Answers(self.store, self.workers)

@@ -1,8 +1,11 @@
 """The answer listener: any path, GET, HEAD or POST, is a machine that asks what to do."""
 
 from collections.abc import Awaitable
+from contextlib import suppress
+from functools import partial
+from typing import Self
 
-from attrs import frozen
+from attrs import field, frozen
 from twisted.logger import Logger
 
 from ..boot.events import AnswerRefused, AnswerSent, MachineInstalled, record
@@ -27,6 +30,8 @@ _log = Logger()  # looked up once: as a class's own each look makes another
 
 #: Bodies above so many bytes are looked through in a thread.
 LARGE = 4096
+#: In larger ones that got no answer nobody looks for an address for the log.
+LOGGED = 65536
 #: Where an installer says that it is done; its own credential is in the body or the header.
 INSTALLED = "installed"
 
@@ -54,6 +59,30 @@ class Disarmed:
 
     moved: tuple[Moved, ...]
     mac: MAC | None
+
+    @property
+    def nothing(self) -> str:
+        return f"nothing of {self.mac} was armed" if self.mac else "nothing was armed"
+
+
+@frozen
+class Report:
+    """
+    What an installer that is done says.
+
+    :ivar token: the credential in its body, or empty.
+    :ivar facts: without that, and without the path: neither is the name of a machine.
+    """
+
+    token: str = field(repr=False)
+    facts: Facts
+
+    @classmethod
+    def of(cls, request: Request) -> Self:
+        """:raises MalformedRequest: for a body that is not the JSON it says it is."""
+        facts = Facts.of((), request.query, request.body, _declares_json(request))
+        told = (each.text for each in facts.body if each.label == "token")
+        return cls(next(told, ""), facts.without("token"))
 
 
 def _declares_json(request: Request) -> bool:
@@ -171,15 +200,14 @@ class Answers:
         """
         if self._installed is None:
             return self.answer(request, INSTALLED)
-        facts = Facts.of((), request.query, request.body, _declares_json(request))
-        told = next((each.text for each in facts.body if each.label == "token"), None)
-        if not (bears(request, self._installed) or self._installed.matches(told or "")):
-            return bare(401, "no token for /installed, or another: still armed", CHALLENGE)
-        # The credential is no name of a machine, and the path is none either.
-        return self._disarm(facts.without("token"))
+        return self._disarm(request, self._installed)
 
-    async def _disarm(self, facts: Facts) -> Reply:
-        answers = await self._store.latest()
+    async def _disarm(self, request: Request, token: Secret) -> Reply:
+        report = partial(Report.of, request)
+        said = report() if len(request.body) <= LARGE else await self._workers.run(report)
+        if not (bears(request, token) or token.matches(said.token)):
+            return bare(401, "no token for /installed, or another: still armed", CHALLENGE)
+        facts, answers = said.facts, await self._store.latest()
 
         def work(store: Store) -> tuple[Moved, ...]:
             return disarm(store, answers, facts)
@@ -197,7 +225,7 @@ class Answers:
             if self._told or done.outcome is not Outcome.SENT:
                 self._record(request, done, about)
         elif isinstance(about, Disarmed):
-            moved = ", ".join(map(str, about.moved)) or "nothing was armed"
+            moved = ", ".join(map(str, about.moved)) or about.nothing
             record(_log, MachineInstalled(peer=done.peer, mac=about.mac, disarmed=moved), done.at)
         elif done.status != 200:
             refused = AnswerRefused(
@@ -237,7 +265,7 @@ class Answers:
 
 def _mac(request: Request) -> MAC | None:
     """Of a request that got no answer, perhaps because its body is none."""
-    try:
-        return _facts(request).mac
-    except MalformedRequest:
-        return Facts.of(request.segments, request.query).mac
+    if len(request.body) <= LOGGED:
+        with suppress(MalformedRequest):
+            return _facts(request).mac
+    return Facts.of(request.segments, request.query).mac

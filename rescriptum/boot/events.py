@@ -290,7 +290,7 @@ class MachineInstalled(Event):
 
     name = "machine.installed"
     link = "installed"
-    sentence = "POST /installed mac={mac}: {disarmed}"
+    sentence = "POST /installed: {disarmed}"
 
     mac: MAC | None = None
     disarmed: str
