@@ -133,7 +133,7 @@ class CopyingTests(SynchronousTestCase):
                 "m1/README.md": b"",
                 "m2.ks": b"",
                 "groups/g.ks": b"",
-                "my machine/x.ks": b"",
+                "my machine/x.ks": b"text",
                 "my machine/x.toml": b"a =",
                 "m4/x.ks": b"x" * (MAX_DOCUMENT + 1),
                 ".git/x.ks": b"",
