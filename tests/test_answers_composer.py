@@ -1,5 +1,8 @@
 """Tests for ``rescriptum.answers.composer``."""
 
+from gc import collect
+from weakref import ref
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.composer import Composer, compose
@@ -53,6 +56,19 @@ class ComposerTests(SynchronousTestCase):
         self.assertEqual(composer.known((document("{}"),)), b"{}")
         composer.body((document("{}"),))
         self.assertEqual(len(composer), 0)
+
+    def test_documents_that_are_no_more_are_let_go(self) -> None:
+        """A group that names ten thousand members is edited all day: one of them is held."""
+        composer = Composer()
+        above = document('{"b":1}')
+        edited = [document(f'{{"a":{n}}}', "groups/g/x") for n in range(3)]
+        gone = [ref(each) for each in edited]
+        for each in edited:
+            composer.body((each, above))
+        del each, edited[:2]
+        collect()
+        self.assertEqual([each() is None for each in gone], [True, True, False])
+        self.assertIsNotNone(composer.known((edited[0], above)))
 
     def test_room_is_bounded(self) -> None:
         """What was not asked for the longest goes first."""

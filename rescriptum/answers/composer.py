@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from sys import getsizeof
 from threading import Lock
+from weakref import ref
 
 from ..errors import MalformedDocument
 from .documents import Document
@@ -44,13 +45,14 @@ def compose(layers: Sequence[Document]) -> Body:
 class Composer:
     """
     Composes, and remembers the result while the documents are the same ones; for any thread.
+    Documents that have changed since are not held.
 
     :param room: in bytes; what was not asked for the longest is forgotten first.
     """
 
     def __init__(self, room: int = ROOM) -> None:
         self._room = room
-        self._known: OrderedDict[Layers, Body] = OrderedDict()
+        self._known: OrderedDict[tuple[ref[Document], ...], Body] = OrderedDict()
         self._size = 0
         self._lock = Lock()
 
@@ -63,10 +65,11 @@ class Composer:
         top = layers[-1]
         if len(layers) == 1 and not (top.placeholders or top.error or top.control):
             return top.data
+        documents = tuple(map(ref, layers))
         with self._lock:
-            body = self._known.get(layers)
+            body = self._known.get(documents)
             if body is not None:
-                self._known.move_to_end(layers)
+                self._known.move_to_end(documents)
             return body
 
     def body(self, layers: Layers) -> Body:
@@ -74,9 +77,10 @@ class Composer:
         body = self.known(layers)
         if body is None:
             body = compose(layers)
+            documents = tuple(map(ref, layers))
             with self._lock:
-                if layers not in self._known:
-                    self._known[layers] = body
+                if documents not in self._known:
+                    self._known[documents] = body
                     self._size += _size(body)
                 while self._size > self._room and self._known:
                     _, oldest = self._known.popitem(last=False)
