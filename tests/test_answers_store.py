@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
@@ -185,6 +185,30 @@ class AnswerStoreTests(StoreCase):
         self.failureResultOf(first)
         self.workers.proceed()
         self.assertIs(self.successResultOf(second), self.store.fresh())
+
+    def test_those_that_leave_are_forgotten(self) -> None:
+        """A disk that answers nobody for hours: machines come, and give up, and come again."""
+        self.workers.held = True
+        patient = self.latest()
+        for _ in range(3):
+            leaving = [self.latest() for _ in range(100)]
+            self.assertEqual(self.store.waiting, 101)
+            for each in leaving:
+                each.cancel()
+                self.failureResultOf(each, CancelledError)
+            self.assertEqual(self.store.waiting, 1)
+        self.workers.proceed()
+        self.assertIsNotNone(self.successResultOf(patient))
+        self.assertEqual(self.store.waiting, 0)
+
+    def test_one_that_sends_another_away(self) -> None:
+        """As they are told: whoever is gone by then is not told."""
+        self.workers.held = True
+        first, second = (self.latest() for _ in range(2))
+        first.addCallback(lambda _: second.cancel())
+        self.workers.proceed()
+        self.successResultOf(first)
+        self.failureResultOf(second, CancelledError)
 
     def test_a_failed_reading_is_told_to_all_and_tried_again(self) -> None:
         self.read()

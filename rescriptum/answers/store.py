@@ -77,7 +77,7 @@ class AnswerStore:
         self._verify_at = inf if watcher is None else -inf
         self._problems: frozenset[Problem] = frozenset()
         self._reading = False
-        self._waiting: list[Deferred[AnswerSet]] = []
+        self._waiting: dict[Deferred[AnswerSet], None] = {}
         self._changes = 0
 
     def start(self) -> None:
@@ -102,10 +102,15 @@ class AnswerStore:
             self._read()
         return self._answers
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for the set to be read."""
+        return len(self._waiting)
+
     async def latest(self) -> AnswerSet:
         """:raises Unavailable: when the store cannot be read, or too much is waiting."""
-        waiter: Deferred[AnswerSet] = Deferred()
-        self._waiting.append(waiter)
+        waiter: Deferred[AnswerSet] = Deferred(lambda left: self._waiting.pop(left, None))
+        self._waiting[waiter] = None
         if not self._reading:
             self._read()
         return await waiter
@@ -198,13 +203,14 @@ class AnswerStore:
 
     def _conclude(self, result: AnswerSet | Failure) -> None:
         self._reading = False
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, {}
         if isinstance(result, Failure):
             self._until = -inf
             if not waiting:
                 self._say_why(result)
         for each in waiting:
-            each.errback(result) if isinstance(result, Failure) else each.callback(result)
+            if not each.called:  # else one of the others sent it away
+                each.errback(result) if isinstance(result, Failure) else each.callback(result)
 
     def _say_why(self, failure: Failure) -> None:
         """A reading that no request waits for: the next one will be told the same."""
