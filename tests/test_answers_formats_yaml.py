@@ -218,6 +218,13 @@ class LinesTests(SynchronousTestCase):
         self._hold(text)
         self._hold(f"a: {text}")
 
+    def test_blanks_behind_a_block(self) -> None:
+        """More of them than the block has, as many, fewer; at the end and before what follows."""
+        for blanks in ("", "  ", "    ", "      "):
+            for rest in ("", "b: 1\n"):
+                self._hold(f"a: |\n    a\n{blanks}\n{rest}")
+                self._hold(f"a: |-\n    a: \n{blanks}\n{blanks}\n{rest}")
+
     @settings(max_examples=60, deadline=None)
     @given(documents())
     def test_of_documents(self, data: bytes) -> None:

@@ -141,6 +141,8 @@ class _Reader:
             kept.append(line[indent:])
             at += len(line) + 1
             number += 1
+        if number < len(lines) and lines[number] and not lines[number].strip():
+            raise _Unsure  # blanks, fewer than the block's: they are of it, or of nothing
         text = "\n".join(kept).rstrip("\n") + ("" if header == "|-" else "\n")
         self._put(Scalar(start, min(at, len(self._text)), text, 1, 0, text, "|"))
         return number, at
