@@ -82,8 +82,13 @@ class KickstartTests(SynchronousTestCase):
             self.assertTrue(any(said in each for each in found(text)), (said, found(text)))
 
     def test_quotes_are_closed(self) -> None:
+        """A password in them is nobody's affair who reads the log of a build."""
         [one] = found(GOOD.replace('file/"', "file/"))
         self.assertTrue(one.endswith("no closing quotation"), one)
+        for line in 'rootpw "secret', "  rootpw --plaintext 'secret":
+            self.assertEqual(
+                found(f"{GOOD}{line}\n"), ["problem line 24: 'rootpw': no closing quotation"]
+            )
 
     def test_what_another_file_says_is_not_missed(self) -> None:
         for text in (

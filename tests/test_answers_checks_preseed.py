@@ -38,13 +38,12 @@ class PreseedTests(SynchronousTestCase):
         for line, said in (
             (
                 "d-i time/zone",
-                "problem line 1: want owner, question, type and value, as d-i time/zone string "
-                "UTC, not 'd-i time/zone'",
+                "problem line 1: want owner, question, type and value, as d-i time/zone string UTC",
             ),
             (
                 "d-i time/zone strng UTC",
-                "problem line 1: 'strng' is no type: want select, boolean, string, multiselect, "
-                "note, password, text or title; did you mean string?",
+                "problem line 1: want a type before the value: select, boolean, string, "
+                "multiselect, note, password, text or title; did you mean string?",
             ),
             (
                 "d-i partman/confirm boolean yes",

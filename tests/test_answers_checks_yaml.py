@@ -38,6 +38,27 @@ class ReadTests(SynchronousTestCase):
             with self.assertRaises(ValueError):
                 read(data)
 
+    def test_what_it_says_is_not_repeated(self) -> None:
+        """Where, and what would be right: the value may be a password."""
+        not_allowed = "a value that its tag does not allow"
+        for data, said in (
+            (b"a: 1\nb: !secret x\n", "line 2: could not determine a constructor for the tag"),
+            (b"a: !!int secret\n", not_allowed),
+            (b"a: !!int ''\nb: secret\n", not_allowed),
+            (b"a: !!bool secret\n", not_allowed),
+            (b"a: !!float sec.ret\n", not_allowed),
+            (b"a: !!timestamp secret\n", "line 1: failed to construct timestamp from"),
+            (b"a: !!binary secret\n", "line 1: failed to decode base64 data"),
+            (b'a: "secret\n', "line 2: found unexpected end of stream"),
+            (b"a: *secret\n", "line 1: found undefined alias"),
+            (b"a: secret\x01\n", "special characters are not allowed"),
+            (b"a: " + b"[" * 5000, "nested too deeply"),
+        ):
+            with self.assertRaises(ValueError) as caught:
+                read(data)
+            self.assertIn(said, str(caught.exception))
+            self.assertNotIn("secret", str(caught.exception))
+
     def test_keys_that_are_none(self) -> None:
         """The library's own check misses some of them."""
         for data in b"{[a, {b: 1}]: 2}", b"a: !!set {? [{a: 1}]}\n", b"!!omap [{{a: 1}: 2}]":

@@ -77,8 +77,8 @@ class _Reading:
             try:
                 args = shlex.split(line, comments=True)
             except ValueError as e:
-                said = f"{shown(line.strip())}: {str(e).lower()}"
-                yield problem(said, line=number)
+                command = line.split(None, 1)[0]  # and no more: what follows may be a password
+                yield problem(f"{shown(command)}: {str(e).lower()}", line=number)
                 continue
             if not args:
                 continue

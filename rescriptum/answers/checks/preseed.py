@@ -55,8 +55,8 @@ def _findings(text: str) -> Iterator[Finding]:
             continue
         found = _LINE.match(item.text)
         if found is None:
-            words_ = "want owner, question, type and value, as d-i time/zone string UTC, not"
-            yield problem(f"{words_} {shown(item.text.strip())}", line=item.number)
+            said = "want owner, question, type and value, as d-i time/zone string UTC"
+            yield problem(said, line=item.number)
             continue
         owner, question, kind, value = found.groups()
         if kind not in (*_TYPES, *_FLAGS):
@@ -93,7 +93,8 @@ def _is_comment(line: str) -> bool:
 
 
 def _no_type(line: str, kind: str) -> str:
-    said = f"{shown(kind)} is no type: want {either(_TYPES)}{hint(kind, _TYPES)}"
+    """What stands there is not repeated: it may be a password, whose type was forgotten."""
+    said = f"want a type before the value: {either(_TYPES)}{hint(kind, _TYPES)}"
     if "/" in line.split(None, 2)[1] and not line[:1].isspace():
         return said
     return f"{said}; if this goes on from the line above, end that one with \\"

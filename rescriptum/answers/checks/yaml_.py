@@ -1,12 +1,14 @@
 """YAML as cloud-init reads it, whose library knows YAML 1.1: ``yes`` is true there."""
 
+import re
 from functools import lru_cache
 from warnings import catch_warnings, simplefilter
 
 from ruamel.yaml import YAML
 from ruamel.yaml.constructor import SafeConstructor
-from ruamel.yaml.error import YAMLError, YAMLWarning
+from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
 from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.reader import ReaderError
 
 from ..formats import yamllines
 from ..formats.yamlnodes import MERGE, Raw
@@ -55,8 +57,23 @@ def load(data: bytes | str) -> object:
         with catch_warnings():
             simplefilter("ignore", YAMLWarning)
             return yaml.load(data)
-    except (YAMLError, ValueError, TypeError, RecursionError, OverflowError) as e:
-        raise ValueError(" ".join(str(e).split())) from None
+    except YAMLError as e:
+        raise ValueError(_reason(e)) from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except (ValueError, TypeError, LookupError, OverflowError):
+        raise ValueError("a value that its tag does not allow") from None
+
+
+def _reason(error: YAMLError) -> str:
+    """:returns: where and what, without what is quoted: it may be a password."""
+    if isinstance(error, ReaderError):
+        return str(error.reason)
+    if not isinstance(error, MarkedYAMLError):
+        return "cannot be read"
+    mark = error.problem_mark or error.context_mark
+    said = re.split("[\"']", error.problem or error.context or "cannot be read")[0].rstrip()
+    return f"line {mark.line + 1}: {said}" if mark is not None else said
 
 
 def _value(value: object) -> object:

@@ -123,7 +123,7 @@ class _Builder:
         start = each.start_mark.index
         named = self._anchors.get(each.anchor)
         if named is None:
-            self._refuse(start, f"*{each.anchor} names nothing above")
+            self._refuse(start, "* before a name that is nothing's above: quote what is text")
         if named in self._open:
             self._refuse(start, f"*{each.anchor} is inside of what it names")
         end = each.end_mark.index
@@ -148,7 +148,9 @@ class _Builder:
     def _name(self, anchor: str | None, node: Node) -> None:
         if anchor is not None:
             if anchor in self._anchors:  # which YAML 1.2 allows, and cloud-init does not
-                self._refuse(node.start, f"&{anchor} is there already")
+                self._refuse(
+                    node.start, "& before a name that is given already: quote what is text"
+                )
             self._anchors[anchor] = node
 
     def _put(self, node: Node) -> None:
