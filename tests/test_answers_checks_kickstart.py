@@ -90,6 +90,12 @@ class KickstartTests(SynchronousTestCase):
                 found(f"{GOOD}{line}\n"), ["problem line 24: 'rootpw': no closing quotation"]
             )
 
+    def test_a_word_without_an_end(self) -> None:
+        """Something else than a kickstart: it is said in a line, and soon."""
+        for word in "<a>" * 300_000, "%" + "x" * 300_000:
+            for each in found(word):
+                self.assertLess(len(each), 200)
+
     def test_what_another_file_says_is_not_missed(self) -> None:
         for text in (
             "%include /tmp/x\n",

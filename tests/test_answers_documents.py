@@ -4,6 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.answers.documents import (
     MAX_DOCUMENT,
+    MAX_ERROR,
     Document,
     Folder,
     Key,
@@ -76,6 +77,18 @@ class DocumentTests(SynchronousTestCase):
         kind = BY_EXTENSION["cfg"]
         self.assertEqual(Document.of("s", kind, b"x" * MAX_DOCUMENT).error, "")
         self.assertIn("larger", Document.of("s", kind, b"x" * (MAX_DOCUMENT + 1)).error)
+
+    def test_what_is_wrong_is_said_in_a_line(self) -> None:
+        """Whatever stands where something else should: the log is not filled with it."""
+        many = b", ".join([b"'member'"] * 10000)
+        for extension, data in (
+            ("toml", b"extends = [" + many + b"]\n"),
+            ("yaml", b"match: [" + many + b"]\n"),
+            ("cfg", b"{{ a | lower" + b" " * 10000 + b"b }}\n"),
+        ):
+            error = Document.of("m/a", BY_EXTENSION[extension], data).error
+            self.assertTrue(0 < len(error) <= MAX_ERROR, (extension, len(error)))
+            self.assertTrue(error.startswith("line 1: "), error)
 
     def test_a_broken_one_keeps_its_bytes(self) -> None:
         """What it says can still be looked at; what it serves is nothing."""

@@ -15,6 +15,8 @@ from .formats.table import BY_EXTENSION, PARTS, Format
 
 #: Of one document, in bytes.
 MAX_DOCUMENT = 1024 * 1024
+#: Of what is said of a broken one, in characters.
+MAX_ERROR = 400
 #: Names of directories that are no machines, in any case.
 DEFAULT = "default"
 GROUPS = "groups"
@@ -129,13 +131,17 @@ class Document:
         try:
             head = kind.family.read(data)
         except MalformedDocument as e:
-            return cls(source, kind, data, error=str(e))
+            return cls(source, kind, data, error=_line(str(e)))
         return cls(source, kind, data, head.control or NOTHING, head.placeholders)
 
     @classmethod
     def unreadable(cls, source: str, kind: Format, reason: str) -> Self:
         """What there is, and nobody knows what it says."""
         return cls(source, kind, b"", error=reason)
+
+
+def _line(text: str) -> str:
+    return text if len(text) <= MAX_ERROR else f"{text[: MAX_ERROR - 1]}…"
 
 
 Documents = Mapping[str, Document]

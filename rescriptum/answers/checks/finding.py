@@ -12,6 +12,8 @@ from attrs import frozen
 MAX_FINDINGS = 50
 
 _CLOSE = 0.75
+#: What is longer is like no name that is known, and takes its time to compare.
+_LONGEST = 64
 _SHOWN = 12
 
 
@@ -78,6 +80,8 @@ def warning(text: str, path: str = "", line: int = 0) -> Finding:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """:returns: the known name that ``name`` is most like, if it is much like any."""
+    if len(name) > _LONGEST:
+        return None
     names = {_plain(each): each for each in known}
     found = get_close_matches(_plain(name), names, 1, _CLOSE)
     return names[found[0]] if found else None

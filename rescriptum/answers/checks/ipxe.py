@@ -77,7 +77,7 @@ class _Script:
             if begins:
                 begins = False
                 if "$" not in token and token not in _COMMANDS:
-                    said = f"unknown command {token!r}{hint(token, _COMMANDS)}"
+                    said = f"unknown command {shown(token)}{hint(token, _COMMANDS)}"
                     yield warning(said, line=number)
                 if token == "goto" and at + 1 < len(tokens) and "$" not in tokens[at + 1]:
                     self.jumps.append((number, tokens[at + 1]))

@@ -90,7 +90,9 @@ class _Reading:
     def _command(self, number: int, command: str) -> Iterator[Finding]:
         self.commands.add(command)
         if command not in _COMMANDS:
-            yield warning(f"unknown command {command!r}{hint(command, _COMMANDS)}", line=number)
+            yield warning(
+                f"unknown command {shown(command)}{hint(command, _COMMANDS)}", line=number
+            )
         elif command in _REMOVED:
             said = f"{command} is refused by RHEL {_REMOVED[command] + 1} and Fedora"
             yield warning(said, line=number)
@@ -105,8 +107,8 @@ class _Reading:
             yield problem("%end, and no section is open", line=number)
         else:
             if name not in _SECTIONS:
-                yield warning(f"unknown section {name!r}{hint(name, _SECTIONS)}", line=number)
-            yield from self._section(number, name)
+                yield warning(f"unknown section {shown(name)}{hint(name, _SECTIONS)}", line=number)
+            yield from self._section(number, name[:40])
 
     def _section(self, number: int, name: str) -> Iterator[Finding]:
         """All its lines: in a script anything may stand but the beginning of another section."""

@@ -47,7 +47,9 @@ def _country(value: object, at: str) -> Iterator[Finding]:
 
 def _fqdn(value: object, at: str) -> Iterator[Finding]:
     if isinstance(value, str) and "." not in value.strip("."):
-        yield problem(f"want a host name with its domain, as pve1.example.org, not {value!r}", at)
+        yield problem(
+            f"want a host name with its domain, as pve1.example.org, not {shown(value)}", at
+        )
 
 
 def _address(value: object, at: str) -> Iterator[Finding]:
@@ -67,7 +69,7 @@ def _cidr(value: object, at: str) -> Iterator[Finding]:
                 raise ValueError
             ip_interface(value)
         except ValueError:
-            yield problem(f"want an address and its mask, as 192.0.2.10/24, not {value!r}", at)
+            yield problem(f"want an address and its mask, as 192.0.2.10/24, not {shown(value)}", at)
 
 
 def _keys(known: Mapping[str, Shape], *required: str) -> Shape:
