@@ -20,6 +20,13 @@ class StoreKind(Enum):
     SQLITE = "sqlite"
 
 
+def printable(text: str) -> str:
+    """:returns: one line for terminals and logs, whatever names and documents are written with."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
 @frozen
 class Problem:
     """
@@ -33,7 +40,7 @@ class Problem:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.source}: {self.text}"
+        return printable(f"{self.source}: {self.text}")
 
 
 _MAC_TEXT = re.compile(r"(?:[0-9a-f]{2}([:-]?))(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}", re.I)

@@ -11,6 +11,7 @@ from typing import Self
 from attrs import frozen
 
 from ..errors import MalformedRequest
+from ..values import printable
 
 BODY, META = ".body", ".meta"
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9A-Za-z.-]+-([0-9]{4,9})")
@@ -55,7 +56,7 @@ class Captured:
             f"peer: [{host}]:{port}" if ":" in host else f"peer: {host}:{port}",
             f"request: {self.method} {self.target}",
             f"body-bytes: {self.size}",
-            f"outcome: {_line(self.outcome)}",
+            f"outcome: {printable(self.outcome)}",
         ]
         if _MEDIA_TYPE.fullmatch(self.media_type):
             lines.insert(3, f"content-type: {self.media_type}")
@@ -103,8 +104,3 @@ def _wanted(said: dict[str, str], key: str, what: str) -> str:
 
 def _number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 12
-
-
-def _line(text: str) -> str:
-    """An identity may be any name of a directory: what would end the line is shown, not written."""
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import ClassVar, NoReturn, TextIO
 
@@ -13,6 +14,7 @@ from twisted.python.usage import Options, UsageError
 
 from ..config import Config, Reading, read
 from ..errors import ConfigError, RescriptumError
+from ..values import printable
 from .arming import ArmOptions, DisarmOptions
 from .boot import BootOptions
 from .check import CheckOptions
@@ -69,7 +71,7 @@ def _perform_later(leaf: PerformedLater, config: Config, out: TextIO, err: TextI
             try:
                 codes.append(await leaf.perform_async(reactor, config, out, err))
             except RescriptumError as e:
-                err.write(f"error: {e}\n")
+                err.write(f"error: {printable(str(e))}\n")
                 codes.append(FAILED)
             except OSError as e:  # for run(), as that of any other command
                 failed.append(e)
@@ -111,7 +113,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str], out: TextIO, err: Text
             err.write(f"error: {problem}\n")
         return MISUSED
     except RescriptumError as e:
-        err.write(f"error: {e}\n")
+        err.write(f"error: {printable(str(e))}\n")
         return FAILED
 
 
@@ -125,6 +127,8 @@ def _leaf(options: Options) -> Options:
 def run() -> NoReturn:
     """The console script."""
     code: object
+    if isinstance(sys.stdout, TextIOWrapper):  # not of every text in every locale
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             code = main(sys.argv[1:], os.environ, sys.stdout, sys.stderr)

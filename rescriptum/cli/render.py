@@ -1,6 +1,7 @@
 """``rescriptum render``: what an installer would receive, before any machine is powered on."""
 
 import json
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import ClassVar, TextIO
@@ -14,6 +15,7 @@ from ..answers.facts import Facts
 from ..answers.resolution import resolve
 from ..config import Config
 from ..roles.stores import store_of
+from ..values import printable
 from ..web.request import Request
 from .options import Command
 from .requests import captured, contents
@@ -90,35 +92,34 @@ class RenderOptions(Command):
             if self["json"]:
                 print(json.dumps(asdict(explanation), indent=2), file=out)
             else:
-                _print(explanation, out)
+                out.writelines(f"{printable(each)}\n" for each in _lines(explanation))
             return 1 if explanation.error else 0
         answer = resolve(answers, facts)
-        err.write(
-            f"# format={answer.format.family.name} machine={answer.machine} group={answer.group}\n"
-        )
+        about = f"format={answer.format.family.name} machine={answer.machine} group={answer.group}"
+        err.write(f"# {printable(about)}\n")
         out.flush()
         out.buffer.write(answer.body)  # byte for byte: no encoding of the terminal's
         out.buffer.flush()
         return 0
 
 
-def _print(explanation: Explanation, out: TextIO) -> None:
+def _lines(explanation: Explanation) -> Iterator[str]:
     wide = max((len(each.source) for each in explanation.candidates), default=0)
-    print("Candidates, the strongest claim first:", file=out)
+    yield "Candidates, the strongest claim first:"
     for each in explanation.candidates:
         verdict = "won " if each.won else "lost"
-        print(f"  {verdict}  {each.role:7}  {each.source:{wide}}  {each.why}", file=out)
+        yield f"  {verdict}  {each.role:7}  {each.source:{wide}}  {each.why}"
     if not explanation.candidates:
-        print("  none: no document is in a format that was asked for", file=out)
+        yield "  none: no document is in a format that was asked for"
     if explanation.layers:
-        print("Layers, the lowest first:", file=out)
+        yield "Layers, the lowest first:"
     for number, source in enumerate(explanation.layers, 1):
-        print(f"  {number}  {source}", file=out)
+        yield f"  {number}  {source}"
     if explanation.values:
-        print("Values:", file=out)
+        yield "Values:"
     wide = max((len(each.source) for each in explanation.values), default=0)
     for value in explanation.values:
         text = f"{value.path} = {value.text}" if value.path else value.text
-        print(f"  {value.source:{wide}}  {text}", file=out)
+        yield f"  {value.source:{wide}}  {text}"
     if explanation.error:
-        print(f"No answer: {explanation.error}", file=out)
+        yield f"No answer: {explanation.error}"

@@ -33,6 +33,42 @@ class CommandTests(SynchronousTestCase):
             self.assertTrue(err.endswith(b"error: No space left on device\n"), (argv, err))
             self.assertNotIn(b"Traceback", err)
 
+    def test_names_that_no_terminal_should_see(self) -> None:
+        """A directory of answers is others' work, too: nothing in it moves a cursor or begins a
+        line, and none of it is too much for a terminal of another encoding."""
+        answers = Path(self.mktemp()).absolute()
+        names = b"groups/g\n\x1b[2J\xff/a.ks", "m\u4e2d/a\x1b[31m.ks".encode(), b"m2/\xe9\n.toml"
+        for name, data in zip(
+            names, (b"# answer: member m-000003\n", b"{{ x }", b"a ="), strict=True
+        ):
+            path = os.fsencode(answers) + b"/" + name
+            os.makedirs(os.path.dirname(path))
+            with open(path, "wb") as file:
+                file.write(data)
+        database = {"RESCRIPTUM_STORE": "sqlite", "RESCRIPTUM_DB_PATH": str(answers / "db")}
+        for argv, settings in (
+            (("render", "m-000003"), {}),
+            (("render", "m-000003", "--explain"), {}),
+            (("render", "m2", "--explain"), {}),
+            (("render", "m\u4e2d", "--path", "/ks"), {}),
+            (("check", "--no-tools"), {}),
+            (("import", str(answers)), database),
+            (("disarm", "m2"), {}),
+        ):
+            for encoding in "utf-8", "latin-1", "ascii":
+                process = self.start(
+                    *argv,
+                    stdout=subprocess.PIPE,
+                    RESCRIPTUM_ANSWERS_DIR=str(answers),
+                    PYTHONIOENCODING=encoding,
+                    **settings,
+                )
+                told = b"".join(process.communicate(timeout=60))
+                self.assertIn(process.returncode, (0, 1), told)
+                self.assertNotIn(b"Traceback", told)
+                self.assertNotIn(b"\x1b", told)
+                self.assertNotRegex(told, rb"(?m)^(?:\.toml|\\udcff|\[2J)")
+
     def test_a_reader_that_went_away_is_no_error_to_show(self) -> None:
         """``rescriptum … | head -1``."""
         for argv in WRITING:

@@ -5,6 +5,7 @@ from typing import Self
 
 from attrs import define, field, frozen
 
+from ...values import printable
 from .finding import Severity
 from .result import Rendered, Result
 
@@ -31,7 +32,7 @@ class Entry:
         about = self.about
         place = f"line {about.line}: " if about.line else f"{about.path}: " if about.path else ""
         told = f"{about.by}: " if about.by else ""
-        return _line(f"{_WORDS[about.severity]:<8} {self._whom()}: {told}{place}{about.text}")
+        return printable(f"{_WORDS[about.severity]:<8} {self._whom()}: {told}{place}{about.text}")
 
     def _whom(self) -> str:
         if len(self.sources) == 1:
@@ -56,11 +57,6 @@ class Entry:
             "sources": list(self.sources),
             "machines": list(self.machines),
         }
-
-
-def _line(text: str) -> str:
-    """:returns: a line, whatever documents and their names are written with."""
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def _named(names: Sequence[str], what: str) -> str:
