@@ -191,6 +191,6 @@ def _reason(code: int, error: sqlite3.Error) -> str:
 
 def _user() -> str:
     try:
-        return pwd.getpwuid(os.geteuid()).pw_name
+        return f"user {pwd.getpwuid(os.geteuid()).pw_name}"
     except KeyError:
         return f"user {os.geteuid()}"
