@@ -434,6 +434,20 @@ class IdentityTests(SynchronousTestCase):
             ],
         )
 
+    def test_names_that_cannot_be_disarmed(self) -> None:
+        """``/installed`` would fail, and the machine install itself for ever."""
+        long = "m" * 191
+        files = {
+            f"{name}/a.ipxe": IPXE for name in (long, long[1:], "rack number 1", "installed-rack 2")
+        }
+        [one] = told({**files, "rack number 3/a.ks": KS})
+        self.assertEqual(
+            one,
+            f"warning  2 places: {long}, rack number 1: /installed cannot disarm it, and it "
+            "installs itself again and again: want a name of letters, digits, . _ : and -, 190 "
+            "at most",
+        )
+
     def test_two_names_of_one_machine(self) -> None:
         """It is a problem, told of the set; both are still tried."""
         files = {f"{MAC}/a.ks": KS, "525400000001/a.ipxe": IPXE}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from ..answerset import AnswerSet, is_disarmed
 from ..disarm import ARMING
-from ..documents import Document, Kind
+from ..documents import DISARMED, Document, Kind, Place
 from ..facts import INSIDE, normalise
 from ..formats.table import PARTS, accepted
 from ..groups import Chain
@@ -24,10 +24,14 @@ def loaded(answers: AnswerSet) -> Iterator[Result]:
 
 
 def identities(answers: AnswerSet) -> Iterator[Result]:
-    """Names so short that they claim less than people expect."""
-    for name in sorted(answers.machines):
-        if _short(name) and not is_disarmed(name):
+    """Names so short that they claim less than people expect, and those that stay armed."""
+    for name, folder in sorted(answers.machines.items()):
+        if is_disarmed(name):
+            continue
+        if _short(name):
             yield Result(Severity.WARNING, name, _shortness(name), machine=name)
+        if ARMING in folder.documents and not _is_place(DISARMED + name):
+            yield Result(Severity.WARNING, name, _ARMED, machine=name)
     for chain in _chains(answers):
         for member in chain.document.control.members:
             source = chain.document.source
@@ -37,6 +41,21 @@ def identities(answers: AnswerSet) -> Iterator[Result]:
             elif _short(member):
                 said = f"its member {member} is {_shortness(member)}"
                 yield Result(Severity.WARNING, source, said, machine=member)
+
+
+_ARMED = (
+    "/installed cannot disarm it, and it installs itself again and again: want a name of letters, "
+    "digits, . _ : and -, 190 at most"
+)
+
+
+def _is_place(name: str) -> bool:
+    """:returns: whether a store takes a machine of that name."""
+    try:
+        Place.checked(Kind.MACHINE, name)
+    except ValueError:
+        return False
+    return True
 
 
 def groups(answers: AnswerSet, reached: Set[Document]) -> Iterator[Result]:
