@@ -133,6 +133,20 @@ class Reading(Case):
         self.assertEqual(set(self.served()), {"default/x.ks", "groups/g/x.ks"})
         self.assertEqual(self.problems(), {})
 
+    def test_a_link_that_comes_to_lead_to_a_file(self) -> None:
+        """It was the spelling that counts, until then; what it leads to tells nothing of it."""
+        self.write("default/x.ks", b"1")
+        broken = {"default": "a symbolic link that leads nowhere"}
+        target = self.path.with_name("elsewhere")
+        (self.path / "Default").symlink_to(target)
+        self.assertEqual(self.served(), broken)
+        self.assertIn("default", self.problems())
+        target.write_bytes(b"2")
+        self.assertEqual(self.served(), {"default/x.ks": b"1"})
+        self.assertEqual(self.problems(), {})
+        target.unlink()
+        self.assertEqual(self.served(), broken)
+
     def test_links_are_followed(self) -> None:
         """To a file and to a directory; one that leads nowhere is a broken document."""
         self.write("m1/boot.ipxe", b"1")

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...errors import Unavailable
 from ...values import Problem
 from ..documents import DEFAULT, GROUPS, Folder, Kind, Listing, Place, format_of
-from .level import Level, belongs, spellings
+from .level import Level, belongs
 from .place import PlaceReader
 from .watches import Watches
 
@@ -41,6 +41,7 @@ class Tree:
         self._watches.drop("")
         self._root = Level("", self._path)
         self._default = ""
+        self._words: dict[str, bool] = {}
         self._ignored: tuple[Problem, ...] = ()
         self._loose: set[str] = set()
         self._folders: dict[Place, Folder] = {}
@@ -74,12 +75,21 @@ class Tree:
         return self._listing
 
     def _spellings(self, word: str) -> list[str]:
-        return spellings(self._path, self._root.directories, word)
+        return sorted(n for n, file in self._words.items() if n.lower() == word and not file)
+
+    def _is_file(self, name: str) -> bool:
+        """:returns: whether it is a link to one: of others the level knows that they are none."""
+        return self._root.directories[name] and os.path.isfile(f"{self._path}/{name}")
 
     def _look_everywhere(self, status: os.stat_result, now: float) -> None:
         self._watches.renew()
         link = os.path.realpath(self._path) != os.path.abspath(self._path)
         self._look_level(self._root, "", link, status, now)
+        self._words = {
+            name: self._is_file(name)
+            for name in self._root.directories
+            if name.lower() in (DEFAULT, GROUPS)
+        }
         groups, defaults = self._spellings(GROUPS), self._spellings(DEFAULT)
         self._ignored = tuple(
             Problem(other, f"ignored: {names[0]} is there too")
@@ -87,9 +97,7 @@ class Tree:
             for other in names[1:]
         )
         self._default = defaults[0] if defaults else ""
-        reserved = {
-            name for name in self._root.directories if name.lower() in (DEFAULT, GROUPS)
-        } - {self._default}
+        reserved = self._words.keys() - {self._default}
         keys = self._root.directories.keys() - reserved
         if groups:
             self._look_groups(groups[0], now)
@@ -132,6 +140,8 @@ class Tree:
         levels = {"": self._root}
         if not (self._watches.holds("", status) or "" in self._watches.polled):
             return False  # another directory has taken its place
+        if any(self._is_file(name) != was for name, was in self._words.items()):
+            return False  # a link has come to lead to a file, or to a directory
         if self._groups is not None:
             levels[self._groups.source.rstrip("/")] = self._groups
         touched = self._watches.polled.difference(levels)
