@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from rescriptum.answers.answerset import AnswerSet
 from rescriptum.answers.documents import Document, Folder, Key, Kind, Listing, Place
 from rescriptum.answers.formats.table import BY_EXTENSION
-from rescriptum.answers.store import MAX_AGE, MAX_CHANGES, VERIFY, AnswerStore
+from rescriptum.answers.store import MAX_AGE, MAX_CHANGES, REST, VERIFY, AnswerStore
 from rescriptum.answers.stores.store import Store
 from rescriptum.errors import NotFound, Refused, Unavailable
 from rescriptum.testing import MemoryWorkers
@@ -434,6 +434,24 @@ class WatchedStoreTests(StoreCase):
         self.assertEqual(self.watching.taken(), ["resume"])
         self.clock.advance(0.02)
         self.store.fresh()
+        self.assertEqual(self.watching.taken(), ["doubt", "resume"])
+
+    def test_a_set_that_takes_long_to_verify(self) -> None:
+        """Rests for longer: what it takes is shared with the requests of that second."""
+        took = VERIFY / REST * 2
+        self.clock.advance(VERIFY + 0.01)
+        self.watching.taken()
+        self.workers.held = True
+        self.store.fresh()
+        self.clock.advance(took)
+        self.workers.proceed()
+        self.assertEqual(self.watching.taken(), ["doubt", "resume"])
+        self.clock.advance(REST * took - took - 0.01)
+        self.store.fresh()
+        self.assertEqual(self.watching.taken(), [])
+        self.clock.advance(0.02)
+        self.store.fresh()
+        self.workers.proceed()
         self.assertEqual(self.watching.taken(), ["doubt", "resume"])
 
     def test_a_clock_that_was_set_back(self) -> None:

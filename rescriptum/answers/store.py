@@ -19,6 +19,9 @@ from .stores.store import Store
 MAX_AGE = 1.0
 #: Seconds after which a set is compared with the whole store although nothing was told.
 VERIFY = 30.0
+#: How many times as long as a comparison takes it is until the next one: a large set takes a thread
+#: more than a second, in which requests share the interpreter with it.
+REST = 100
 #: Changes that may wait for their turn.
 MAX_CHANGES = 64
 #: Problems that are logged one by one; a thousand at once say no more than their number.
@@ -74,6 +77,7 @@ class AnswerStore:
         self._made: AnswerSet | None = None
         self._answers: AnswerSet | None = None
         self._since, self._until = 0.0, -inf
+        self._verify_every = VERIFY
         self._verify_at = inf if watcher is None else -inf
         self._problems: frozenset[Problem] = frozenset()
         self._reading = False
@@ -164,14 +168,16 @@ class AnswerStore:
         async with self._lock:
             started = self._clock.seconds()
             verify = self._watcher is not None and not (
-                self._verify_at - VERIFY <= started <= self._verify_at
+                self._verify_at - self._verify_every <= started <= self._verify_at
             )
             try:
                 answers = await self._workers.run(lambda: self._current(verify))
             finally:
                 self._resume()
             if verify:
-                self._verify_at = started + VERIFY
+                took = self._clock.seconds() - started
+                self._verify_every = max(VERIFY, REST * took)
+                self._verify_at = started + self._verify_every
             self._adopt(answers, started)
         return answers
 
