@@ -6,7 +6,6 @@ HTTP status or an exit code, each by one table.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from .values import Problem
 
@@ -15,10 +14,10 @@ class RescriptumError(Exception):
     """
     The root of the tree.
 
-    :cvar code: stable and hyphenated; logs and replies carry it.
+    :ivar code: stable and hyphenated, of the class or of the error; logs and replies carry it.
     """
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
 
 
 class Malformed(RescriptumError):

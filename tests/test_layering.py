@@ -21,9 +21,9 @@ WORLD = (
 )
 SHELL_NAMES = {"protocol", "resource", "client", "store", "service"}
 SHELL_NAMES |= {"config", "sources", "contradictions", "logs", "metrics", "testing", "tap"}
-SHELL_ROOMS = {"web", "net", "cli", "roles", "answers.stores"}
+SHELL_ROOMS = {"web", "net", "cli", "roles", "answers.stores", "gateway.stores"}
 #: What every package may import beside itself; shells may have ``web`` and ``net`` too.
-SHARED = {"", "errors", "values", "interfaces", "boot"}
+SHARED = {"", "errors", "values", "interfaces", "boot", "contract"}
 SHARED_BY_SHELLS = {"web", "net"}
 #: Modules of the top room that only its own modules and the joiners need.
 TOP = {path.stem for path in ROOT.glob("*.py")}

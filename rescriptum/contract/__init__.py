@@ -1,0 +1,1 @@
+"""What agents and gateways say to each other: messages, signatures, and why one is refused."""
