@@ -1,0 +1,1 @@
+"""What the gateway remembers: SQLAlchemy Core over SQLite or PostgreSQL."""
