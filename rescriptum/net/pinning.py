@@ -1,0 +1,297 @@
+"""Trust by pin: a gateway by its serving CA's key, a BMC by its own."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from typing import Final
+
+from attrs import field, frozen
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509 import (
+    BasicConstraints,
+    Certificate,
+    DNSName,
+    ExtendedKeyUsage,
+    ExtensionNotFound,
+    IPAddress,
+    SubjectAlternativeName,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID
+from OpenSSL import SSL, crypto
+from service_identity import CertificateError, VerificationError
+from service_identity.pyopenssl import verify_hostname, verify_ip_address
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
+from twisted.internet.ssl import optionsForClientTLS, platformTrust
+from twisted.protocols.tls import TLSMemoryBIOProtocol
+from twisted.python.failure import Failure
+from twisted.web.iweb import IPolicyForHTTPS
+from zope.interface import implementer
+
+from ..contract.keys import Pin
+from ..errors import Unverified
+from ..values import printable
+
+#: How many pins or names of a stranger's certificates an error repeats.
+_SHOWN: Final = 5
+
+
+class PinMismatch(Unverified):
+    """The server has another key than the pinned one."""
+
+    code = "pin-mismatch"
+
+
+class ChainInvalid(Unverified):
+    """A certificate of the chain is not signed by the next, out of date, or not for servers."""
+
+    code = "chain-invalid"
+
+
+class NameMismatch(Unverified):
+    """The certificate is another server's."""
+
+    code = "name-mismatch"
+
+
+class HandshakeFailed(Unverified):
+    """No TLS 1.2 or later could be agreed on."""
+
+    code = "tls-error"
+
+
+Check = Callable[[SSL.Connection], None]
+Clock = Callable[[], datetime]
+
+
+def certificate_pin(certificate: Certificate) -> Pin:
+    """:returns: of the SubjectPublicKeyInfo, which a renewed certificate keeps."""
+    key = certificate.public_key()
+    return Pin.of_spki(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+
+
+@frozen
+class ServingCA:
+    """
+    Holds when the chain ends in a pinned CA, with each signature and date, and names the server.
+
+    What a server presents is what it *sent*, strangers included: only the store's verdict, with
+    nothing but the pinned CA as its anchor, ties the leaf to it.
+
+    :ivar pins: any of them: an old key and its successor.
+    :ivar name: which the leaf must have, DNS or address.
+    :ivar clock: tells at which time the certificates must be valid.
+    """
+
+    pins: tuple[Pin, ...]
+    name: str
+    clock: Clock
+
+    def __call__(self, connection: SSL.Connection) -> None:
+        try:
+            self._check(connection, connection.get_peer_cert_chain(as_cryptography=True) or [])
+        except (ValueError, UnsupportedAlgorithm) as e:
+            raise ChainInvalid("a certificate of the chain cannot be read") from e
+
+    def _check(self, connection: SSL.Connection, presented: list[Certificate]) -> None:
+        if not presented:
+            raise ChainInvalid("the server presents no certificate")
+        leaf, others = presented[0], presented[1:]
+        anchors = [each for each in others if _is_authority(each) and self._pinned(each)]
+        if not anchors:
+            raise PinMismatch(self._other_keys(leaf, others))
+        if not _may_serve(leaf):  # a store's verdict is on no purpose
+            raise ChainInvalid("the certificate is not for servers")
+        store = crypto.X509Store()
+        store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)  # the pinned CA may be an intermediate
+        store.set_time(self.clock())
+        for each in anchors:
+            store.add_cert(crypto.X509.from_cryptography(each))
+        between = [crypto.X509.from_cryptography(each) for each in others if each not in anchors]
+        try:
+            crypto.X509StoreContext(
+                store, crypto.X509.from_cryptography(leaf), between
+            ).verify_certificate()
+        except crypto.X509StoreContextError as e:
+            raise ChainInvalid(str(e)) from e
+        _check_name(connection, leaf, self.name)
+
+    def _pinned(self, certificate: Certificate) -> bool:
+        shown = certificate_pin(certificate)
+        return any(each.matches(shown) for each in self.pins)
+
+    def _other_keys(self, leaf: Certificate, others: list[Certificate]) -> str:
+        if self._pinned(leaf):
+            return "the pinned key is the server's own: pin that of its CA"
+        if not others:
+            return "the server presents its own certificate alone: it must send its CA along"
+        shown = ", ".join(str(certificate_pin(each)) for each in others[:_SHOWN])
+        return f"no CA that the server presents has a pinned key; it presents {shown}"
+
+
+@frozen
+class OwnKey:
+    """
+    Holds when the server has this very key, whatever its certificate says: BMCs have certificates
+    that expired long ago, for no name.
+    """
+
+    pin: Pin
+
+    def __call__(self, connection: SSL.Connection) -> None:
+        leaf = connection.get_peer_certificate(as_cryptography=True)
+        if leaf is None:
+            raise PinMismatch("the server presents no certificate")
+        try:
+            shown = certificate_pin(leaf)
+        except (ValueError, UnsupportedAlgorithm) as e:
+            raise PinMismatch("the server's key cannot be read") from e
+        if not self.pin.matches(shown):
+            raise PinMismatch(f"the server's key is {shown}")
+
+
+@implementer(IPolicyForHTTPS, IOpenSSLClientConnectionCreator)
+@frozen
+class PinnedPolicy:
+    """
+    One rule of trust for every host: the URL's takes no part in it.
+
+    The check runs when the handshake is done, before Twisted lets out a byte of the request.
+    Use one connection pool a policy: pools tell connections apart by host and port alone.
+
+    :ivar check: raises for a connection that is not trusted; whatever it raises, there is none.
+    :ivar indicated: the name that is asked for; never an address (RFC 6066 section 3).
+    """
+
+    check: Check
+    indicated: str | None = field(default=None)
+
+    def creatorForNetloc(self, hostname: bytes, port: int) -> "PinnedPolicy":
+        return self
+
+    def clientConnectionForTLS(self, tlsProtocol: TLSMemoryBIOProtocol) -> SSL.Connection:
+        done = False
+
+        def handshake(connection: SSL.Connection, where: int, _: int) -> None:
+            nonlocal done
+            try:
+                if where & SSL.SSL_CB_HANDSHAKE_DONE and not done:
+                    done = True  # TLS 1.3 says "done" again for every ticket
+                    self.check(connection)
+            except BaseException:  # noqa: BLE001 - what leaves this is printed and forgotten
+                tlsProtocol.failVerification(Failure())
+
+        context = SSL.Context(SSL.TLS_CLIENT_METHOD)
+        context.set_min_proto_version(SSL.TLS1_2_VERSION)
+        context.set_session_cache_mode(SSL.SESS_CACHE_OFF)  # a resumed session shows no chain
+        context.set_verify(SSL.VERIFY_NONE)  # OpenSSL knows no anchor of ours: the check decides
+        context.set_info_callback(handshake)
+        connection = SSL.Connection(context, None)
+        if self.indicated is not None:
+            connection.set_tlsext_host_name(self.indicated.encode("ascii"))
+        return connection
+
+
+@implementer(IPolicyForHTTPS)
+@frozen
+class NamedPolicy:
+    """The system's trust store, and one configured name in place of the URL's host."""
+
+    options: IOpenSSLClientConnectionCreator
+
+    def creatorForNetloc(self, hostname: bytes, port: int) -> IOpenSSLClientConnectionCreator:
+        return self.options
+
+
+def gateway_policy(
+    pins: Sequence[str],
+    server_name: str,
+    *,
+    not_before: datetime | None = None,
+    clock: Clock = lambda: datetime.now(UTC),
+) -> IPolicyForHTTPS:
+    """
+    :param pins: of serving CAs; with none, the system's trust store decides.
+    :param server_name: which the certificate must have: DNS, in ASCII, or an address.
+    :param not_before: it is not earlier than this, whatever the clock says: when the image of a
+        machine was built that may wake in 1970. For pinned CAs.
+    :param clock: the time, in UTC.
+    :raises ValueError: for a pin or a name that is none.
+    """
+    named = _is_address(server_name)
+    if not server_name.isascii() or not server_name:
+        raise ValueError("a server's name is written in ASCII (xn--… for others)")
+    if not pins:
+        return NamedPolicy(optionsForClientTLS(server_name, trustRoot=platformTrust()))
+
+    def now() -> datetime:
+        return clock() if not_before is None else max(clock(), not_before)
+
+    check = ServingCA(tuple(Pin.parse(each) for each in pins), server_name, now)
+    return PinnedPolicy(check, None if named else server_name)
+
+
+def bmc_policy(pin: str) -> IPolicyForHTTPS:
+    """:raises ValueError: for a pin that is none."""
+    return PinnedPolicy(OwnKey(Pin.parse(pin)))
+
+
+def why(failure: Failure | Exception) -> Exception:
+    """
+    Dig out what ended a request: a client wraps it, in one error for a GET and another for a POST.
+
+    :returns: an error of this module for whatever is wrong with the server's TLS.
+    """
+    error = failure.value if isinstance(failure, Failure) else failure
+    while reasons := getattr(error, "reasons", None):
+        error = reasons[0].value
+    if not isinstance(error, Exception):
+        return HandshakeFailed(repr(error))
+    if isinstance(error, VerificationError | CertificateError):
+        return NameMismatch("the certificate is for another name")
+    if isinstance(error, SSL.Error):
+        said = ", ".join(each[-1] for each in error.args[0]) if error.args and error.args[0] else ""
+        kind = ChainInvalid if "certificate verify failed" in said else HandshakeFailed
+        return kind(said or "the server ended the handshake")
+    return error
+
+
+def _is_authority(certificate: Certificate) -> bool:
+    try:
+        return certificate.extensions.get_extension_for_class(BasicConstraints).value.ca
+    except ExtensionNotFound:
+        return False
+
+
+def _may_serve(leaf: Certificate) -> bool:
+    try:
+        usages = leaf.extensions.get_extension_for_class(ExtendedKeyUsage).value
+    except ExtensionNotFound:
+        return True
+    anything = ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE
+    return ExtendedKeyUsageOID.SERVER_AUTH in usages or anything in usages
+
+
+def _check_name(connection: SSL.Connection, leaf: Certificate, name: str) -> None:
+    verify = verify_ip_address if _is_address(name) else verify_hostname
+    try:
+        verify(connection, name)
+    except (VerificationError, CertificateError, ValueError) as e:
+        raise NameMismatch(f"the certificate is for {_names(leaf)}, not {name}") from e
+
+
+def _names(leaf: Certificate) -> str:
+    try:
+        names = leaf.extensions.get_extension_for_class(SubjectAlternativeName).value
+    except ExtensionNotFound:
+        return "no name (a common name does not count)"
+    found = [*names.get_values_for_type(DNSName), *names.get_values_for_type(IPAddress)]
+    return printable(", ".join(map(str, found[:_SHOWN])))
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
