@@ -21,7 +21,7 @@ WORLD = (
 )
 SHELL_NAMES = {"protocol", "resource", "client", "store", "service"}
 SHELL_NAMES |= {"config", "sources", "contradictions", "logs", "metrics", "testing", "tap"}
-SHELL_ROOMS = {"web", "net", "cli", "roles", "answers.stores", "gateway.stores"}
+SHELL_ROOMS = {"web", "net", "cli", "roles", "answers.stores", "gateway.stores", "gateway.replies"}
 #: What every package may import beside itself; shells may have ``web`` and ``net`` too.
 SHARED = {"", "errors", "values", "interfaces", "boot", "contract"}
 SHARED_BY_SHELLS = {"web", "net"}

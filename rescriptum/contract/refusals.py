@@ -112,6 +112,18 @@ _ROWS: Final = (
         "the sealed token does not open, or is not for this",
         "Join again with a fresh token, and compare the join encryption pin.",
     ),
+    Refusal(
+        "unknown-path",
+        404,
+        "the gateway has no such path",
+        "Compare the path with the protocol page; both sides should run the same release.",
+    ),
+    Refusal(
+        "wrong-method",
+        405,
+        "the path does not take this method",
+        "Use one that the Allow header names.",
+    ),
     # Joining.
     Refusal(
         "key-mismatch",
