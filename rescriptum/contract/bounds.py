@@ -1,9 +1,13 @@
-"""What a peer may put into a field: attrs validators that every message shares."""
+"""
+What a peer may put into a field: attrs validators that every message shares.
+
+Each is a value: JSON Schemas are made of the same bounds.
+"""
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from attrs import Attribute
+from attrs import Attribute, frozen
 
 #: Characters of a name, of a sentence, and of a signed message.
 NAME, SENTENCE, SIGNED = 128, 2048, 64 * 1024
@@ -15,49 +19,80 @@ MANY = 1000
 Validator = Callable[[Any, "Attribute[Any]", Any], None]
 
 
-def text(longest: int = NAME, empty: bool = False) -> Validator:
-    """:param empty: whether there may be nothing in it; None is always fine where it is allowed."""
+@frozen
+class Text:
+    """
+    A text of bounded length.
 
-    def check(_: object, attribute: "Attribute[Any]", value: str | None) -> None:
+    :ivar longest: in characters.
+    :ivar empty: whether there may be nothing in it.
+    """
+
+    longest: int
+    empty: bool
+
+    def __call__(self, _: object, attribute: "Attribute[Any]", value: str | None) -> None:
         if value is None:
             return
-        if len(value) > longest:
-            raise ValueError(f"longer than {longest} characters")
-        if not value and not empty:
-            raise ValueError("empty")
+        if len(value) > self.longest:
+            raise ValueError(f"{attribute.name}: longer than {self.longest} characters")
+        if not value and not self.empty:
+            raise ValueError(f"{attribute.name}: empty")
 
-    return check
+
+@frozen
+class Name:
+    """A text that is safe in a path, a log line and a terminal."""
+
+    def __call__(self, _: object, attribute: "Attribute[Any]", value: str | None) -> None:
+        if value is None:
+            return
+        if not 0 < len(value) <= NAME:
+            raise ValueError(f"{attribute.name}: not 1 to {NAME} characters")
+        if not (value.isascii() and value.isprintable()) or " " in value or "/" in value:
+            raise ValueError(
+                f"{attribute.name}: not a name: letters, digits, '-', '_', '.' and ':'"
+            )
+
+
+@frozen
+class Number:
+    """A whole number within bounds, both included."""
+
+    least: int
+    most: int
+
+    def __call__(self, _: object, attribute: "Attribute[Any]", value: int | None) -> None:
+        if value is not None and not self.least <= value <= self.most:
+            raise ValueError(f"{attribute.name}: not between {self.least} and {self.most}")
+
+
+@frozen
+class Many:
+    """A list of at most so many elements."""
+
+    most: int
+
+    def __call__(self, _: object, attribute: "Attribute[Any]", value: tuple[object, ...]) -> None:
+        if len(value) > self.most:
+            raise ValueError(f"{attribute.name}: more than {self.most}")
+
+
+def text(longest: int = NAME, empty: bool = False) -> Validator:
+    """:param empty: whether there may be nothing in it; None is always fine where it is allowed."""
+    return Text(longest, empty)
 
 
 def name() -> Validator:
     """A text that is safe in a path, a log line and a terminal."""
-
-    def check(_: object, attribute: "Attribute[Any]", value: str | None) -> None:
-        if value is None:
-            return
-        if not 0 < len(value) <= NAME:
-            raise ValueError(f"not 1 to {NAME} characters")
-        if not (value.isascii() and value.isprintable()) or " " in value or "/" in value:
-            raise ValueError("not a name: letters, digits, '-', '_', '.' and ':'")
-
-    return check
+    return Name()
 
 
 def number(least: int = 0, most: int = LARGEST) -> Validator:
     """A whole number within bounds."""
-
-    def check(_: object, attribute: "Attribute[Any]", value: int | None) -> None:
-        if value is not None and not least <= value <= most:
-            raise ValueError(f"not between {least} and {most}")
-
-    return check
+    return Number(least, most)
 
 
 def many(most: int = MANY) -> Validator:
     """A list of so many elements."""
-
-    def check(_: object, attribute: "Attribute[Any]", value: tuple[object, ...]) -> None:
-        if len(value) > most:
-            raise ValueError(f"more than {most}")
-
-    return check
+    return Many(most)
