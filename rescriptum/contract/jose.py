@@ -47,7 +47,7 @@ def sign(what: str, claims: Mapping[str, object], key: Key) -> str:
     if not key.is_private:
         raise Rejected("invalid-key", "only the private half can sign")
     header = {"alg": "Ed25519", "typ": _kind(what), "kid": key.thumbprint()}
-    return jws.serialize_compact(header, _json(claims), key, algorithms=_SIGNING)
+    return jws.serialize_compact(header, octets(claims), key, algorithms=_SIGNING)
 
 
 def opened(what: str, text: object, trusted: Mapping[str, Key]) -> Opened:
@@ -78,6 +78,18 @@ def opened(what: str, text: object, trusted: Mapping[str, Key]) -> Opened:
     return Opened(payload, claims, kid)
 
 
+def signer(text: str) -> str:
+    """
+    :returns: the thumbprint of the key that a message says it was signed by: nothing is believed
+        of it, it only says whose key to look for. Empty where there is none.
+    """
+    try:
+        kid = _header(text[:LONGEST], "malformed-jws").get("kid")
+    except Rejected:
+        return ""
+    return kid if type(kid) is str else ""
+
+
 def seal(plain: Mapping[str, object], key: Key) -> str:
     """
     :param key: the X25519 key of whoever may read it.
@@ -85,7 +97,7 @@ def seal(plain: Mapping[str, object], key: Key) -> str:
     """
     _fit(key, "X25519")
     header = {"alg": "ECDH-ES", "enc": "A256GCM", "typ": _TOKEN, "kid": key.thumbprint()}
-    payload = _json(plain)
+    payload = octets(plain)
     try:
         return jwe.encrypt_compact(header, payload, key, algorithms=_SEALING)
     except LEAKS:
@@ -122,6 +134,20 @@ def digest(payload: bytes) -> str:
     return "sha256:" + hashlib.sha256(payload).hexdigest()
 
 
+def octets(members: Mapping[str, object]) -> bytes:
+    """
+    :returns: what travels of a message when it is signed: digests can be taken beforehand.
+    :raises Rejected: ``too-large``, or ``invalid-message`` for what JSON cannot say.
+    """
+    try:
+        text = json.dumps(dict(members), separators=(",", ":"), allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        raise Rejected("invalid-message", "more than JSON can say") from None
+    if len(text) > _LONGEST_JSON:
+        raise Rejected("too-large", f"more than {_LONGEST_JSON} bytes of JSON")
+    return text.encode("ascii")
+
+
 def _kind(what: str) -> str:
     return f"rescriptum-{what}+jws"
 
@@ -139,13 +165,3 @@ def _header(text: str, code: str) -> JSON:
     except (ValueError, Rejected):
         raise Rejected(code, "no header that can be read") from None
     return header if type(header) is dict else {}
-
-
-def _json(members: Mapping[str, object]) -> bytes:
-    try:
-        text = json.dumps(dict(members), separators=(",", ":"), allow_nan=False)
-    except (ValueError, TypeError, RecursionError):
-        raise Rejected("invalid-message", "more than JSON can say") from None
-    if len(text) > _LONGEST_JSON:
-        raise Rejected("too-large", f"more than {_LONGEST_JSON} bytes of JSON")
-    return text.encode("ascii")
