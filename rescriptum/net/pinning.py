@@ -20,9 +20,11 @@ from cryptography.x509 import (
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL, crypto
 from service_identity import CertificateError, VerificationError
-from service_identity.pyopenssl import verify_hostname, verify_ip_address
+from service_identity.cryptography import (
+    verify_certificate_hostname,
+    verify_certificate_ip_address,
+)
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
-from twisted.internet.ssl import optionsForClientTLS, platformTrust
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 from twisted.web.iweb import IPolicyForHTTPS
@@ -89,11 +91,11 @@ class ServingCA:
 
     def __call__(self, connection: SSL.Connection) -> None:
         try:
-            self._check(connection, connection.get_peer_cert_chain(as_cryptography=True) or [])
+            self._check(connection.get_peer_cert_chain(as_cryptography=True) or [])
         except (ValueError, UnsupportedAlgorithm) as e:
             raise ChainInvalid("a certificate of the chain cannot be read") from e
 
-    def _check(self, connection: SSL.Connection, presented: list[Certificate]) -> None:
+    def _check(self, presented: list[Certificate]) -> None:
         if not presented:
             raise ChainInvalid("the server presents no certificate")
         leaf, others = presented[0], presented[1:]
@@ -114,7 +116,7 @@ class ServingCA:
             ).verify_certificate()
         except crypto.X509StoreContextError as e:
             raise ChainInvalid(str(e)) from e
-        _check_name(connection, leaf, self.name)
+        _check_name(leaf, self.name)
 
     def _pinned(self, certificate: Certificate) -> bool:
         shown = certificate_pin(certificate)
@@ -192,15 +194,41 @@ class PinnedPolicy:
         return connection
 
 
-@implementer(IPolicyForHTTPS)
-@frozen
-class NamedPolicy:
-    """The system's trust store, and one configured name in place of the URL's host."""
+@implementer(IPolicyForHTTPS, IOpenSSLClientConnectionCreator)
+class SystemPolicy:
+    """
+    The system's trust store, and one configured name in place of the URL's host.
 
-    options: IOpenSSLClientConnectionCreator
+    Not Twisted's ``optionsForClientTLS``: in 26.10 a certificate without any ``subjectAltName``
+    that a trusted CA signed passes it under every name.
+    """
 
-    def creatorForNetloc(self, hostname: bytes, port: int) -> IOpenSSLClientConnectionCreator:
-        return self.options
+    def __init__(self, name: str) -> None:
+        """:param name: which the leaf must have, DNS or address."""
+        self._name = name
+        self._context = SSL.Context(SSL.TLS_CLIENT_METHOD)  # one: reading the store takes 10 ms
+        self._context.set_min_proto_version(SSL.TLS1_2_VERSION)
+        self._context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+        self._context.set_default_verify_paths()
+
+    def creatorForNetloc(self, hostname: bytes, port: int) -> "SystemPolicy":
+        return self
+
+    def clientConnectionForTLS(self, tlsProtocol: TLSMemoryBIOProtocol) -> SSL.Connection:
+        def verify(_: SSL.Connection, shown: crypto.X509, __: int, depth: int, good: int) -> bool:
+            try:
+                if good and depth == 0:  # the leaf comes last, when its chain has held
+                    _check_name(shown.to_cryptography(), self._name)
+            except BaseException:  # noqa: BLE001 - as above
+                tlsProtocol.failVerification(Failure())
+                return False
+            return bool(good)
+
+        connection = SSL.Connection(self._context, None)
+        connection.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT, verify)
+        if not _is_address(self._name):
+            connection.set_tlsext_host_name(self._name.encode("ascii"))
+        return connection
 
 
 def gateway_policy(
@@ -218,17 +246,16 @@ def gateway_policy(
     :param clock: the time, in UTC.
     :raises ValueError: for a pin or a name that is none.
     """
-    named = _is_address(server_name)
     if not server_name.isascii() or not server_name:
         raise ValueError("a server's name is written in ASCII (xn--… for others)")
     if not pins:
-        return NamedPolicy(optionsForClientTLS(server_name, trustRoot=platformTrust()))
+        return SystemPolicy(server_name)
 
     def now() -> datetime:
         return clock() if not_before is None else max(clock(), not_before)
 
     check = ServingCA(tuple(Pin.parse(each) for each in pins), server_name, now)
-    return PinnedPolicy(check, None if named else server_name)
+    return PinnedPolicy(check, None if _is_address(server_name) else server_name)
 
 
 def bmc_policy(pin: str) -> IPolicyForHTTPS:
@@ -247,8 +274,6 @@ def why(failure: Failure | Exception) -> Exception:
         error = reasons[0].value
     if not isinstance(error, Exception):
         return HandshakeFailed(repr(error))
-    if isinstance(error, VerificationError | CertificateError):
-        return NameMismatch("the certificate is for another name")
     if isinstance(error, SSL.Error):
         said = ", ".join(each[-1] for each in error.args[0]) if error.args and error.args[0] else ""
         kind = ChainInvalid if "certificate verify failed" in said else HandshakeFailed
@@ -272,10 +297,12 @@ def _may_serve(leaf: Certificate) -> bool:
     return ExtendedKeyUsageOID.SERVER_AUTH in usages or anything in usages
 
 
-def _check_name(connection: SSL.Connection, leaf: Certificate, name: str) -> None:
-    verify = verify_ip_address if _is_address(name) else verify_hostname
+def _check_name(leaf: Certificate, name: str) -> None:
     try:
-        verify(connection, name)
+        if _is_address(name):
+            verify_certificate_ip_address(leaf, name)
+        else:
+            verify_certificate_hostname(leaf, name)
     except (VerificationError, CertificateError, ValueError) as e:
         raise NameMismatch(f"the certificate is for {_names(leaf)}, not {name}") from e
 
