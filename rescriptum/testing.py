@@ -10,10 +10,12 @@ from typing import TypeVar
 
 from attrs import define, field
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 
 from .errors import NotFound, Unavailable
 from .net.udp import Arrival, Received, SocketAddress
 from .values import Content, Generated, Listen
+from .web.stream import CLOSED, LOST, SLOW_READER, STOPPING, Stream
 
 _T = TypeVar("_T")
 
@@ -69,6 +71,75 @@ class MemoryWorkers:
         for each in waiting:
             if not each.called:  # else whoever asked has gone
                 each.callback(None)
+
+
+class MemoryStream(Stream):
+    """
+    Satisfies :class:`rescriptum.web.stream.Stream`: a client that takes everything at once.
+
+    As with a real one, nobody is called back from within a call: ``ended`` is told by the clock's
+    next turn, ``clock.advance(0)``.
+
+    :ivar sent: what the client has, one item for each write.
+    :ivar end: why it ended; None while it has not.
+    :ivar slow: whether the client takes nothing for now; set it to False, and it catches up.
+    """
+
+    def __init__(self, clock: IReactorTime, room: int = Stream.ROOM) -> None:
+        self.ended: Callable[[str], None] | None = None
+        self.sent: list[bytes] = []
+        self.end: str | None = None
+        self._clock = clock
+        self._room = room
+        self._slow = False
+        self._kept: list[bytes] = []
+
+    @property
+    def slow(self) -> bool:
+        return self._slow
+
+    @slow.setter
+    def slow(self, value: bool) -> None:
+        self._slow = value
+        if not value:
+            self.sent += self._kept
+            self._kept = []
+
+    @property
+    def waiting(self) -> int:
+        return sum(len(each) for each in self._kept)
+
+    def write(self, data: bytes) -> None:
+        if self.end is None and data:
+            (self._kept if self._slow else self.sent).append(data)
+            if self.waiting > self._room:
+                self.abort(SLOW_READER)
+
+    def finish(self, last: bytes = b"") -> None:
+        self.write(last)
+        self._end(CLOSED)
+
+    def abort(self, reason: str) -> None:
+        if self.end is None:
+            self._kept = []
+        self._end(reason)
+
+    def lose(self) -> None:
+        """The client leaves."""
+        self.abort(LOST)
+
+    def stop(self) -> None:
+        """The server stops."""
+        self._end(STOPPING)
+
+    def _end(self, reason: str) -> None:
+        if self.end is None:
+            self.end = reason
+            self._clock.callLater(0, self._tell)
+
+    def _tell(self) -> None:
+        if self.ended is not None and self.end is not None:
+            self.ended(self.end)
 
 
 @define(eq=False)

@@ -13,6 +13,7 @@ from twisted.python.failure import Failure
 from ..errors import RescriptumError, Unavailable
 from ..values import Content
 from .again import Again
+from .chunked import CODING, ChunkedStream
 from .decided import Decided
 from .decision import cut, decide, head
 from .exchange import Exchange
@@ -20,7 +21,7 @@ from .files import OpenFile
 from .head import Head, Unreadable
 from .intake import Intake
 from .patience import Patience
-from .reply import FileReply, Finished, Outcome, Reply
+from .reply import FileReply, Finished, Outcome, Reply, StreamReply
 from .request import Request
 from .routing import Answer, Application, bare, perform, refusal
 from .sendfile import CHUNK, chunk_for
@@ -139,6 +140,9 @@ class HTTPConnection(Protocol):
             if isinstance(result, (FileReply, Reply)):  # a Deferred would be told slowly
                 self._answered(result, exchange)
                 return
+            if isinstance(result, StreamReply):
+                self._stream(result, exchange)
+                return
             self.patience.answer()
             exchange.waiting = result.addCallback(self._routed, exchange)
             exchange.waiting.addErrback(self._broken, exchange)
@@ -163,7 +167,10 @@ class HTTPConnection(Protocol):
     def _routed(self, answer: Answer, exchange: Exchange) -> None:
         if exchange is self._exchange and not exchange.cancelled:
             exchange.waiting = None
-            self._answered(answer, exchange)
+            if isinstance(answer, StreamReply):
+                self._stream(answer, exchange)
+            else:
+                self._answered(answer, exchange)
 
     def _broken(self, failure: Failure, exchange: Exchange) -> None:
         self._log.failure("A reply could not be sent", failure)
@@ -195,6 +202,36 @@ class HTTPConnection(Protocol):
             self._sent(exchange)
         else:
             self.patience.sending()
+
+    def _stream(self, reply: StreamReply, exchange: Exchange) -> None:
+        site, request, framed = self._site, exchange.request, not exchange.old
+        if request.method != "HEAD" and (problem := site.no_stream(self.peer)):
+            self._answered(evolve(refusal(problem), about=reply.about), exchange)
+            return
+        try:
+            decided = decide(request, reply)
+        except ValueError:
+            self._log.failure("A route's reply cannot be sent")
+            self._answered(bare(500, "see the log"), exchange)
+            return
+        if framed:
+            decided = evolve(decided, headers=(*decided.headers, CODING))
+        else:
+            exchange.persistent = False  # it ends as the connection does
+        exchange.answer, exchange.decided = reply, decided
+        if request.method == "HEAD":
+            self._write(exchange, decided)
+            return
+        self._phase = _SENDING
+        done = partial(self._streamed, exchange)
+        stream = ChunkedStream(site, self._wire, self.patience, reply.room, framed, done)
+        exchange.transfer = stream
+        stream.begin(self._rendered(decided, exchange.connection))
+        try:
+            reply.opened(stream)
+        except Exception:  # noqa: BLE001 - half a reply cannot be taken back
+            self._log.failure("A stream could not be opened")
+            stream.abort("see the log")
 
     def _open(self, exchange: Exchange, decided: Decided, content: Content) -> None:
         """HEAD too: what it says is true only of a file that is there."""
@@ -261,14 +298,23 @@ class HTTPConnection(Protocol):
 
     def _drained(self) -> None:
         exchange = self._exchange
-        if self._phase is _SENDING and exchange is not None and exchange.transfer is None:
+        if self._phase is not _SENDING or exchange is None:
+            return
+        if exchange.transfer is None:
             self._sent(exchange)
+        elif isinstance(exchange.transfer, ChunkedStream):
+            exchange.transfer.drained()
 
     def _transferred(self, exchange: Exchange, reason: str) -> None:
         if reason:
             self._fail(exchange, reason)
         elif exchange is self._exchange:
             self._sent(exchange)
+
+    def _streamed(self, exchange: Exchange, reason: str) -> None:
+        """This is within a call of whoever wrote it: the next request waits for the next turn."""
+        self._intake.hold()
+        self._transferred(exchange, reason)
 
     def _fail(self, exchange: Exchange, reason: str) -> None:
         """Half a reply cannot be taken back: the connection is dropped, never padded (W165)."""
@@ -319,9 +365,12 @@ class HTTPConnection(Protocol):
         self._dismiss(Request("GET", "/", self.peer), bare(503, "", _LATER))
 
     def leave(self) -> None:
-        """Make room, or stop: at once if no reply is under way, after it if one is."""
+        """Make room, or stop: at once if no reply is under way, after it if one is that ends."""
+        exchange = self._exchange
         if self._phase is _READING:
             self._leave(linger=False)
+        elif exchange is not None and isinstance(exchange.transfer, ChunkedStream):
+            exchange.transfer.stopping()
 
     def drop(self) -> None:
         """Stop now."""

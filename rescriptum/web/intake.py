@@ -89,6 +89,18 @@ class Intake:
             self._patience.begins()
             self._advance()
 
+    def hold(self) -> None:
+        """Begin no request that is here already before the next turn, whatever is resumed."""
+        if not self._running:
+            self._running = True
+            self._site.clock.callLater(0, self._let_go)
+
+    def _let_go(self) -> None:
+        self._running = False
+        if self._incoming.held and not self.busy:
+            self._patience.begins()
+            self._advance()
+
     def drop(self) -> None:
         """No more requests; what comes is read and forgotten."""
         self.busy = self._dropped = True

@@ -82,6 +82,10 @@ class Patience:
         tick = self.since = self._site.tick
         self.due = tick + self._schedule.keepalive
 
+    def forever(self) -> None:
+        """The reply may take as long as it likes, and stand still."""
+        self.due = _NEVER
+
     def soon(self, ticks: int) -> None:
         """Something is to happen by itself within ``ticks``."""
         self.due = self._site.tick + ticks

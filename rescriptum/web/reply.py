@@ -1,5 +1,6 @@
 """What a route decides to say, as a value; the listener performs it."""
 
+from collections.abc import Callable
 from enum import Enum
 from functools import cached_property, lru_cache
 from http import HTTPStatus
@@ -9,6 +10,7 @@ from attrs import evolve, field, frozen
 from ..values import Content
 from .decided import Decided, Headers, checked, rendered
 from .request import Request
+from .stream import Stream
 
 TEXT = "text/plain; charset=utf-8"
 _BODILESS = (204, 304)
@@ -78,12 +80,45 @@ class FileReply:
     steady: bool = False
 
 
+@frozen
+class StreamReply:
+    """
+    Bytes as they come, until whoever writes them or the client ends it.
+
+    :ivar opened: called once, when the head has gone out. Never for HEAD, nor for a client that
+        left meanwhile or for whom there was no place: what a stream needs is made in here.
+    :ivar headers: further ones; never ``Content-Length``, ``Transfer-Encoding``,
+        ``Cache-Control``.
+    :ivar room: bytes that may wait for the client; with more it is a slow reader, and dropped.
+    """
+
+    media_type: str
+    opened: Callable[[Stream], None]
+    headers: tuple[tuple[str, str], ...] = ()
+    about: object = None
+    room: int = Stream.ROOM
+
+    @property
+    def decided(self) -> Decided:
+        """
+        :returns: what goes out before the first byte; how it is framed is the connection's own.
+        :raises ValueError: for a header that no reply may carry: that is the route's fault.
+        """
+        own = ("Content-Type", self.media_type), ("Cache-Control", "no-store")
+        return Decided(200, (*own, *checked(self.headers)))
+
+    @property
+    def decided_for_head(self) -> Decided:
+        """The same."""
+        return self.decided
+
+
 class Outcome(Enum):
     """How a reply ended on the wire."""
 
     SENT = "sent"
     STOPPED = "stopped"  # the client left before the end
-    FAILED = "failed"  # our side could not go on: a file that shrank, a disk that failed
+    FAILED = "failed"  # our side did not go on: a file that shrank, a stream that was aborted
     TIMED_OUT = "timed-out"
 
 

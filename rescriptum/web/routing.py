@@ -9,10 +9,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..errors import RescriptumError, Unavailable
-from .reply import PHRASES, FileReply, Finished, Reply
+from .reply import PHRASES, FileReply, Finished, Reply, StreamReply
 from .request import Request
 
-Answer = Reply | FileReply
+Answer = Reply | FileReply | StreamReply
 Route = Callable[..., Answer | Awaitable[Answer]]
 _R = TypeVar("_R", bound=Route)
 
@@ -126,6 +126,10 @@ class Routes:
         """The decorated function answers PUT."""
         return self._on(pattern, "PUT")
 
+    def patch(self, pattern: str) -> Callable[[_R], _R]:
+        """The decorated function answers PATCH."""
+        return self._on(pattern, "PATCH")
+
     def delete(self, pattern: str) -> Callable[[_R], _R]:
         """The decorated function answers DELETE."""
         return self._on(pattern, "DELETE")
@@ -196,7 +200,10 @@ _REMEMBERED, _REMEMBERED_LENGTH = 512, 512
 
 
 def status_of(error: RescriptumError) -> int:
-    """The status that the table has for ``error``."""
+    """The status that ``error`` has of its own, or the table has for it."""
+    own = getattr(error, "status", None)
+    if isinstance(own, int):
+        return own
     for kind in type(error).__mro__:
         status = STATUSES.get(vars(kind).get("code", ""))
         if status is not None:
@@ -282,7 +289,7 @@ def perform(located: Located, request: Request) -> Answer | Deferred[Answer]:
         result = route(application, request, *captures)
     except Exception:  # noqa: BLE001 - the shell meets the network here
         return _failed(Failure())
-    if isinstance(result, (Reply, FileReply)):
+    if isinstance(result, (Reply, FileReply, StreamReply)):
         return result
     deferred = Deferred.fromCoroutine(_awaited(result))
     deferred.addErrback(_failed)
@@ -291,7 +298,7 @@ def perform(located: Located, request: Request) -> Answer | Deferred[Answer]:
 
 async def _awaited(result: Awaitable[Answer]) -> Answer:
     reply = await result
-    if not isinstance(reply, (Reply, FileReply)):
+    if not isinstance(reply, (Reply, FileReply, StreamReply)):
         raise TypeError(f"a route gave {type(reply).__name__}, not a reply")
     return reply
 
@@ -300,7 +307,7 @@ async def answer(application: Application | Mounted, request: Request) -> Answer
     """
     What a listener with ``application`` would reply to ``request``: the way in without a socket.
 
-    Never raises: see :func:`perform`.
+    Never raises: see :func:`perform`. A long answer is not opened: that is the caller's to do.
     """
     result = dispatch(application, request)
     return await result if isinstance(result, Deferred) else result

@@ -10,6 +10,7 @@ from twisted.internet.protocol import Factory
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger, LogLevel
 
+from ..errors import Unavailable
 from ..interfaces import Admission, Workers
 from .bursts import Burst
 from .connection import HTTPConnection
@@ -34,6 +35,8 @@ class Limits:
         its next request; if there is none, it is answered 503 at once.
     :ivar transfers: files of more than 256 KiB on their way at once; more are answered 503 with
         ``Retry-After``.
+    :ivar streams: long answers at once; more are answered 503 with ``Retry-After``. No other limit
+        of time holds for them.
     :ivar header_seconds: from the first byte of a request to the end of its head.
     :ivar total_seconds: from the first byte of a request to the last of its reply; None where
         a reply may take as long as it makes progress.
@@ -45,6 +48,7 @@ class Limits:
 
     connections: int = 2048
     transfers: int = 2048
+    streams: int = 1024
     header_seconds: float = 10
     total_seconds: float | None = None
     body_seconds: float = 60
@@ -97,6 +101,7 @@ class Site(Factory):
         self.files = FileTable(workers, lambda: self.tick * TICK)
         self.tick = 0
         self.transfers = 0
+        self.streams = 0
         self.bodies = 0
         self.closing = False
         self.idle: dict[HTTPConnection, None] = {}
@@ -153,6 +158,15 @@ class Site(Factory):
     def over_capacity(self, peer: tuple[str, int], of: str) -> None:
         if self._full.add(self._seconds()):
             self._log.warn("Over capacity: no more {of}, {peer} is turned away", of=of, peer=peer)
+
+    def no_stream(self, peer: tuple[str, int]) -> Unavailable | None:
+        """:returns: why no stream can be opened; None where one can."""
+        if self.closing:
+            return Unavailable("the server is stopping")
+        if self.streams < self.limits.streams:
+            return None
+        self.over_capacity(peer, "streams")
+        return Unavailable("all streams are taken")
 
     def unreadable(self, done: Finished) -> None:
         """What was no request: the first of a burst is reported, the others are counted."""

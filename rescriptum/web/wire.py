@@ -14,6 +14,7 @@ from ..errors import RescriptumError
 from ..interfaces import Workers
 from ..values import Extent
 from .files import OpenFile
+from .liveness import watch
 from .sendfile import Sendfile
 from .transport import SendfileServer
 
@@ -22,18 +23,16 @@ PIECE = 64 * 1024
 
 
 class Transfer(Protocol):
-    """
-    A file on its way.
+    """A body on its way."""
 
-    :ivar sent: bytes of it that have left.
-    """
-
-    sent: int
+    @property
+    def sent(self) -> int:
+        """Bytes of it that have left."""
 
     def start(self) -> None: ...
 
     def stop(self) -> None:
-        """The connection has gone: nothing more is read, and the file is released."""
+        """The connection has gone: nothing more is sent, and what it held is released."""
 
 
 class Wire(Protocol):
@@ -84,6 +83,9 @@ class Wire(Protocol):
 
     def resume_reading(self) -> None: ...
 
+    def watch(self, watched: bool) -> None:
+        """Notice a client that was cut off: see :mod:`.liveness`."""
+
 
 class DirectWire:
     """A plain TCP connection: no bytes wait anywhere but in the kernel."""
@@ -129,6 +131,9 @@ class DirectWire:
 
     def resume_reading(self) -> None:
         self._transport.resumeProducing()
+
+    def watch(self, watched: bool) -> None:
+        watch(self._transport, watched)
 
 
 @implementer(IPushProducer)
@@ -186,6 +191,9 @@ class BufferedWire:
 
     def resume_reading(self) -> None:
         IPushProducer(self._transport).resumeProducing()
+
+    def watch(self, watched: bool) -> None:
+        watch(self._transport, watched)
 
     def pauseProducing(self) -> None:
         self._full = True
