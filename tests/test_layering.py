@@ -20,10 +20,19 @@ WORLD = (
     "secrets",
 )
 SHELL_NAMES = {"protocol", "resource", "client", "store", "service"}
-SHELL_NAMES |= {"config", "sources", "contradictions", "logs", "metrics", "testing", "tap"}
+SHELL_NAMES |= {
+    "runner",
+    "config",
+    "sources",
+    "contradictions",
+    "logs",
+    "metrics",
+    "testing",
+    "tap",
+}
 SHELL_ROOMS = {"web", "net", "cli", "roles", "answers.stores", "gateway.stores", "gateway.replies"}
 #: What every package may import beside itself; shells may have ``web`` and ``net`` too.
-SHARED = {"", "errors", "values", "interfaces", "boot", "contract"}
+SHARED = {"", "errors", "values", "interfaces", "parsing", "boot", "contract"}
 SHARED_BY_SHELLS = {"web", "net"}
 #: Modules of the top room that only its own modules and the joiners need.
 TOP = {path.stem for path in ROOT.glob("*.py")}
