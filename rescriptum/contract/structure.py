@@ -2,6 +2,7 @@
 
 import json
 from enum import Enum
+from math import isfinite
 from typing import Any, TypeVar, get_args
 
 from attrs import has
@@ -134,6 +135,13 @@ def _no_constant(text: str) -> object:
     raise ValueError(f"{text} is not JSON")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} has no value, and could not be passed on")
+    return number
+
+
 def parsed(data: bytes, longest: int = LONGEST_DOCUMENT) -> object:
     """
     :raises Rejected: ``too-large``, or ``malformed-json`` for anything that is not one JSON
@@ -142,7 +150,12 @@ def parsed(data: bytes, longest: int = LONGEST_DOCUMENT) -> object:
     if len(data) > longest:
         raise Rejected("too-large", f"more than {longest} bytes")
     try:
-        return json.loads(data, object_pairs_hook=_once, parse_constant=_no_constant)
+        return json.loads(
+            data.decode("utf-8"),  # of bytes, json would take UTF-16 and 32 as well
+            object_pairs_hook=_once,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+        )
     except (ValueError, RecursionError):
         raise Rejected("malformed-json") from None
 
