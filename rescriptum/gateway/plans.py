@@ -1,0 +1,252 @@
+"""THE table of what each workflow does to a machine, and of what an operator may say of it."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from attrs import field, frozen
+
+from ..contract.refusals import Rejected
+from ..contract.structure import JSON
+from .workflows import STEP_SECONDS, Facts, Order, Step, WorkflowKind
+
+
+def token_ref(workflow: str) -> str:
+    """:returns: the secret that holds the join token of this workflow's ramdisk."""
+    return f"join-{workflow}"
+
+
+def _text(facts: Facts, name: str, default: str = "") -> str:
+    return str(facts.parameters.get(name, default))
+
+
+def _prepare(facts: Facts) -> Order | None:
+    if not facts.boot_node:
+        return None
+    reference = token_ref(facts.workflow)
+    payload: JSON = {
+        "mac": facts.subject.macs[0],
+        "kind": "ramdisk",
+        "workflow": facts.workflow,
+        "token_ref": reference,
+        "uuid": facts.subject.uuid,
+        "cmdline": _text(facts, "cmdline"),
+        "epoch": facts.epoch,
+        "not_after": facts.now + 2 * STEP_SECONDS,
+    }
+    return Order(facts.boot_node, "boot.prepareRamdisk", payload, (reference,), facts.epoch)
+
+
+def _bmc(kind: str, operation: str, arguments: Callable[[Facts], JSON]) -> Step:
+    def order(facts: Facts) -> Order | None:
+        subject = facts.subject
+        if not facts.site_node:
+            return None
+        payload: JSON = {
+            "operation": operation,
+            "address": subject.bmc_address,
+            "driver": subject.bmc_driver,
+            "pin": subject.bmc_pin,
+            "options": {},
+            "credential_ref": subject.credential_ref,
+            "username": subject.bmc_username,
+            "args": arguments(facts),
+            "timeout_s": 300,
+        }
+        refs = (subject.credential_ref,) if subject.credential_ref else ()
+        return Order(facts.site_node, kind, payload, refs)
+
+    return Step(
+        operation,
+        wanted=lambda facts: bool(facts.subject.bmc_address),
+        order=order,
+        waits_for="a site agent",
+    )
+
+
+def _on_ramdisk(
+    kind: str,
+    payload: Callable[[Facts], JSON],
+    *,
+    destructive: bool = False,
+    attested: bool = False,
+    refs: Callable[[Facts], tuple[str, ...]] = lambda facts: (),
+    wanted: Callable[[Facts], bool] = lambda facts: True,
+    seconds: int = STEP_SECONDS,
+) -> Step:
+    def order(facts: Facts) -> Order | None:
+        if not facts.ramdisk:
+            return None
+        made = payload(facts)
+        return Order(
+            facts.ramdisk, kind, made, refs(facts), attested=attested, seconds=seconds
+        )  # fmt: skip
+
+    return Step(
+        kind,
+        wanted=wanted,
+        order=order,
+        destructive=destructive,
+        waits_for="the ramdisk",
+        seconds=seconds,
+    )
+
+
+def _seeds(facts: Facts) -> tuple[str, ...]:
+    reference = _text(facts, "user_data_ref")
+    return (reference,) if reference else ()
+
+
+_BOOT: Final = (
+    Step("boot.prepareRamdisk", order=_prepare, waits_for="a site agent with the boot lease"),
+    _bmc("bmc.boot", "boot.setOverride", lambda _: {"target": "pxe", "once": True}),
+    _bmc("bmc.power", "power.setPower", lambda _: {"action": "cycle"}),
+    Step(
+        "joined",
+        until=lambda facts: bool(facts.ramdisk),
+        waits_for="the machine's ramdisk to join",
+        seconds=2 * STEP_SECONDS,
+    ),
+)
+_WIPE: Final = _on_ramdisk(
+    "disk.wipe",
+    lambda facts: {
+        "mode": _text(facts, "wipe", "quick"),
+        "disks": facts.parameters.get("disks", "all"),
+    },
+    destructive=True,
+    attested=True,
+    seconds=6 * 3600,
+)
+
+#: THE table: what each workflow does.
+WORKFLOWS: Final[Mapping[WorkflowKind, tuple[Step, ...]]] = {
+    WorkflowKind.DEPLOY: (
+        *_BOOT,
+        _WIPE,
+        _on_ramdisk(
+            "image.write",
+            lambda facts: {
+                "sha256": _text(facts, "sha256"),
+                "url": _text(facts, "url"),
+                "format": _text(facts, "format", "raw"),
+                "root_disk": facts.parameters.get("root_disk", {}),
+            },
+            destructive=True,
+            seconds=2 * 3600,
+        ),
+        _on_ramdisk(
+            "seed.write",
+            lambda facts: {
+                "kind": _text(facts, "seed", "nocloud"),
+                "user_data_ref": _text(facts, "user_data_ref"),
+            },
+            refs=_seeds,
+            wanted=lambda facts: bool(_seeds(facts)),
+        ),
+        _on_ramdisk("boot.kexec", lambda facts: {"args": _text(facts, "args")}),
+        Step(
+            "installed",
+            wanted=lambda facts: bool(facts.parameters.get("expect_node", False)),
+            until=lambda facts: facts.installed,
+            waits_for="the installed operating system to join",
+        ),
+    ),
+    WorkflowKind.INSPECT: (
+        *_BOOT,
+        _on_ramdisk("inventory.collect", lambda _: {}),
+        _on_ramdisk("power.off", lambda _: {}),
+    ),
+    WorkflowKind.WIPE: (*_BOOT, _WIPE, _on_ramdisk("power.off", lambda _: {})),
+    WorkflowKind.POWER: (
+        _bmc("bmc.power", "power.setPower", lambda facts: {"action": _text(facts, "action")}),
+    ),
+    WorkflowKind.FIRMWARE: (
+        _bmc(
+            "bmc.firmware",
+            "firmware.update",
+            lambda facts: {
+                "sha256": _text(facts, "sha256"),
+                "url": _text(facts, "url"),
+                "targets": facts.parameters.get("targets", []),
+            },
+        ),
+    ),
+}
+
+
+@frozen
+class Parameter:
+    """
+    One thing that an operator says of a workflow.
+
+    :ivar required: whether it cannot be left out. :ivar choices: what it may be; empty: any text.
+    """
+
+    name: str
+    help: str
+    required: bool = False
+    choices: tuple[str, ...] = field(default=())
+    kind: type = str
+
+
+_IMAGE: Final = (
+    Parameter("sha256", "Of the image's stored bytes.", required=True),
+    Parameter("url", "Where the image is, should the site's cache not have it.", required=True),
+)
+_DISKS: Final = (
+    Parameter("wipe", "How thoroughly.", choices=("quick", "secure", "crypto")),
+    Parameter("disks", "Their names; without it, all.", kind=list),
+)
+_CMDLINE: Final = Parameter("cmdline", "More for the ramdisk's kernel command line.")
+
+#: What may be said of each, and what has to be.
+PARAMETERS: Final[Mapping[WorkflowKind, tuple[Parameter, ...]]] = {
+    WorkflowKind.DEPLOY: (
+        *_IMAGE,
+        Parameter("format", "Of the image.", choices=("raw", "gzip", "zstd", "xz", "qcow2")),
+        *_DISKS,
+        Parameter("root_disk", "Which disk, by wwn, serial, device or min_size_bytes.", kind=dict),
+        Parameter("seed", "What reads the user data.", choices=("nocloud", "ignition")),
+        Parameter("user_data_ref", "The secret that is the user data."),
+        Parameter("args", "More for the installed system's kernel command line."),
+        Parameter("expect_node", "Whether the installed system joins by itself.", kind=bool),
+        _CMDLINE,
+    ),
+    WorkflowKind.INSPECT: (_CMDLINE,),
+    WorkflowKind.WIPE: (*_DISKS, _CMDLINE),
+    WorkflowKind.POWER: (
+        Parameter(
+            "action",
+            "What to do.",
+            required=True,
+            choices=("on", "off", "soft-off", "reset", "cycle", "nmi"),
+        ),
+    ),
+    WorkflowKind.FIRMWARE: (*_IMAGE, Parameter("targets", "Which parts; all.", kind=list)),
+}
+
+
+_KINDS: Final = {str: "a text", bool: "true or false", list: "a list", dict: "an object"}
+
+
+def checked(kind: WorkflowKind, parameters: JSON) -> JSON:
+    """
+    :returns: ``parameters``, each of which may be said of such a workflow.
+    :raises Rejected: ``invalid-payload``, naming the one that may not, or that is missing.
+    """
+    known = {each.name: each for each in PARAMETERS[kind]}
+    for name, value in parameters.items():
+        row = known.get(name)
+        if row is None:
+            takes = ", ".join(known) or "nothing"
+            raise Rejected("invalid-payload", f"{kind.value} takes no {name[:40]!r}, but {takes}")
+        if type(value) is not row.kind:
+            raise Rejected("invalid-payload", f"{name}: not {_KINDS[row.kind]}")
+        if row.choices and value not in row.choices:
+            raise Rejected("invalid-payload", f"{name}: one of {', '.join(row.choices)}")
+    missing = [
+        each.name for each in known.values() if each.required and each.name not in parameters
+    ]
+    if missing:
+        raise Rejected("invalid-payload", f"{kind.value} needs {', '.join(missing)}")
+    return parameters

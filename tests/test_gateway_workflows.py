@@ -1,0 +1,323 @@
+"""Tests for ``rescriptum.gateway.workflows`` and the table in ``rescriptum.gateway.plans``."""
+
+from attrs import define, evolve, field
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from rescriptum.contract.refusals import Rejected
+from rescriptum.contract.structure import JSON
+from rescriptum.gateway.plans import PARAMETERS, WORKFLOWS, checked, token_ref
+from rescriptum.gateway.records import Machine, StepState, WorkflowState
+from rescriptum.gateway.workflows import (
+    APPROVAL_SECONDS,
+    STEP_SECONDS,
+    Conclude,
+    Decision,
+    Facts,
+    Finish,
+    Send,
+    Standing,
+    Step,
+    Wait,
+    WorkflowKind,
+    decide,
+)
+
+MACHINE = Machine(
+    "r1u1",
+    "vienna",
+    ("52:54:00:00:00:01",),  # type: ignore[arg-type]
+    bmc_address="192.0.2.9",
+    bmc_driver="redfish",
+    credential_ref="r1u1-bmc",
+)
+IMAGE: JSON = {"sha256": "ab" * 32, "url": "https://images.example.com/debian.raw"}
+STANDING = Standing(StepState.WAITING)
+
+
+@define
+class Life:
+    """A workflow as who carries it out keeps it; commands do what the test says."""
+
+    kind: WorkflowKind
+    facts: Facts
+    standings: list[Standing] = field(init=False)
+    sent: list[Send] = field(factory=list)
+
+    def __attrs_post_init__(self) -> None:
+        self.standings = [STANDING] * len(self.steps)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return WORKFLOWS[self.kind]
+
+    def decide(self) -> Decision:
+        decision = decide(self.steps, self.standings, self.facts)
+        # Whoever is asked again after a restart says the same.
+        assert decide(self.steps, self.standings, self.facts) == decision
+        return decision
+
+    def go(self) -> Wait | Finish:
+        """Do what is decided until there is nothing to do."""
+        while True:
+            decision = self.decide()
+            if isinstance(decision, Finish):
+                return decision
+            now = self.standings[decision.number]
+            if now.started_at is None:
+                now = evolve(now, started_at=self.facts.now, state=StepState.RUNNING)
+            if isinstance(decision, Wait):
+                self.standings[decision.number] = now
+                return decision
+            if isinstance(decision, Send):
+                self.sent.append(decision)
+                now = evolve(
+                    now,
+                    state=StepState.RUNNING,
+                    command_sent=True,
+                    command_ok=None,
+                    epoch=decision.order.epoch,
+                    awaits_approval=decision.destructive,
+                )
+            else:
+                now = evolve(now, state=decision.state, reason=decision.reason)
+            self.standings[decision.number] = now
+
+    def answer(self, number: int, ok: bool = True, code: str = "ok", detail: str = "") -> None:
+        self.standings[number] = evolve(
+            self.standings[number], command_ok=ok, command_code=code, command_detail=detail
+        )
+
+    def later(self, seconds: int, **facts: object) -> None:
+        self.facts = evolve(self.facts, now=self.facts.now + seconds, **facts)  # type: ignore[arg-type]
+
+
+def life(kind: WorkflowKind = WorkflowKind.DEPLOY, **facts: object) -> Life:
+    known: dict[str, object] = {
+        "epoch": 3,
+        "boot_node": "site-1",
+        "site_node": "site-1",
+        "subject": MACHINE,
+        "parameters": IMAGE,
+    }
+    return Life(kind, Facts(workflow="w1", now=1000, **(known | facts)))  # type: ignore[arg-type]
+
+
+class DeployTests(SynchronousTestCase):
+    def test_the_whole_way(self) -> None:
+        """Each step's command is sent once the one before it is done; then all of it is."""
+        way = life()
+        for number, step in enumerate(way.steps[:3]):
+            self.assertEqual(way.go().number, number)  # type: ignore[union-attr]
+            self.assertEqual(way.sent[-1].order.kind, step.order(way.facts).kind)  # type: ignore[union-attr,misc]
+            way.answer(number)
+        waiting = way.go()
+        reason = "waits for the machine's ramdisk to join"
+        self.assertEqual(waiting, Wait(3, reason, 1000 + 2 * STEP_SECONDS))
+        way.later(60, ramdisk="ramdisk-1")
+        for number in (4, 5, 7):  # there is no user data
+            self.assertEqual(way.go().number, number)  # type: ignore[union-attr]
+            self.assertEqual(way.sent[-1].order.node, "ramdisk-1")
+            way.answer(number)
+        self.assertEqual(way.go(), Finish(WorkflowState.DONE))
+        states = [each.state for each in way.standings]
+        self.assertEqual(states.count(StepState.SKIPPED), 2)
+        self.assertEqual(
+            [each.order.kind for each in way.sent],
+            [
+                "boot.prepareRamdisk",
+                "bmc.boot",
+                "bmc.power",
+                "disk.wipe",
+                "image.write",
+                "boot.kexec",
+            ],
+        )
+
+    def test_what_the_boot_entry_says(self) -> None:
+        way = life()
+        way.go()
+        order = way.sent[0].order
+        self.assertEqual((order.node, order.epoch), ("site-1", 3))
+        self.assertEqual(order.secret_refs, (token_ref("w1"),))
+        self.assertEqual(order.payload["epoch"], 3)
+        self.assertEqual(order.payload["token_ref"], token_ref("w1"))
+        self.assertEqual(order.payload["mac"], MACHINE.macs[0])
+
+    def test_a_machine_without_a_bmc_is_powered_on_by_somebody(self) -> None:
+        way = life(subject=evolve(MACHINE, bmc_address=""))
+        way.go()
+        way.answer(0)
+        self.assertIsInstance(way.go(), Wait)
+        self.assertEqual([each.state for each in way.standings[1:3]], [StepState.SKIPPED] * 2)
+
+    def test_nobody_holds_the_lease(self) -> None:
+        """It waits for a site agent, and sends as soon as there is one."""
+        way = life(epoch=0, boot_node="", site_node="")
+        waiting = way.go()
+        self.assertEqual(
+            waiting, Wait(0, "waits for a site agent with the boot lease", 1000 + STEP_SECONDS)
+        )
+        way.later(STEP_SECONDS - 1, epoch=1, boot_node="site-2")
+        way.go()
+        self.assertEqual(way.sent[0].order.node, "site-2")
+
+    def test_the_lease_moves_before_the_ramdisk_joins(self) -> None:
+        """The boot entry is bound to its epoch: the new holder gets one of its own, once."""
+        way = life()
+        for number in range(3):
+            way.go()
+            way.answer(number)
+        way.go()
+        way.later(30, epoch=4, boot_node="site-2")
+        way.go()
+        self.assertEqual([each.order.kind for each in way.sent[3:]], ["boot.prepareRamdisk"])
+        self.assertEqual((way.sent[3].order.node, way.sent[3].order.epoch), ("site-2", 4))
+        way.answer(0)
+        way.go()
+        self.assertEqual(len(way.sent), 4)
+        way.later(30, ramdisk="ramdisk-1", epoch=5, boot_node="site-1")
+        way.go()
+        self.assertEqual(way.sent[-1].order.kind, "disk.wipe")
+
+    def test_a_step_that_fails_ends_it(self) -> None:
+        way = life()
+        way.go()
+        way.answer(0, False, "stale-epoch", "epoch 3, and it is 4")
+        end = way.go()
+        reason = "boot.prepareRamdisk: stale-epoch: epoch 3, and it is 4"
+        self.assertEqual(end, Finish(WorkflowState.FAILED, reason))
+
+    def test_a_step_that_does_not_end(self) -> None:
+        """Its time is counted from its start, and what it waited for is said."""
+        way = life()
+        for number in range(3):
+            way.go()
+            way.answer(number)
+        way.go()
+        way.later(2 * STEP_SECONDS - 1)
+        self.assertIsInstance(way.go(), Wait)
+        way.later(1)
+        end = way.go()
+        self.assertEqual(
+            end, Finish(WorkflowState.FAILED, "joined: timeout: the machine's ramdisk to join")
+        )
+
+    def test_approval_has_a_day(self) -> None:
+        """Not a quarter of an hour: people have to agree."""
+        way = life(ramdisk="ramdisk-1")
+        for number in range(3):
+            way.go()
+            way.answer(number)
+        waiting = way.go()
+        self.assertEqual(waiting, Wait(4, "waits for approval", 1000 + APPROVAL_SECONDS))
+        self.assertTrue(way.sent[-1].destructive)
+
+    def test_only_what_destroys_needs_approval(self) -> None:
+        destructive = {
+            step.name for steps in WORKFLOWS.values() for step in steps if step.destructive
+        }
+        self.assertEqual(destructive, {"disk.wipe", "image.write"})
+
+
+class EveryWorkflowTests(SynchronousTestCase):
+    @given(
+        st.sampled_from(WorkflowKind),
+        st.lists(
+            st.tuples(
+                st.integers(1, 2000),
+                st.booleans(),
+                st.booleans(),
+                st.integers(0, 3),
+                st.booleans(),
+            ),
+            max_size=40,
+        ),
+    )
+    def test_ends(
+        self, kind: WorkflowKind, happens: list[tuple[int, bool, bool, int, bool]]
+    ) -> None:
+        """
+        Whatever happens: steps are done in order, none is begun before those before it are over,
+        and time alone ends it.
+        """
+        way = life(kind, parameters={**IMAGE, "action": "on", "user_data_ref": "u"})
+        for seconds, answers, ok, epochs, joins in happens:
+            decision = way.go()
+            if isinstance(decision, Finish):
+                break
+            if answers and way.standings[decision.number].command_sent:
+                way.answer(decision.number, ok, "failed")
+            way.later(
+                seconds,
+                epoch=way.facts.epoch + epochs,
+                ramdisk="r" if joins or way.facts.ramdisk else "",
+            )
+            begun = [each.started_at is not None for each in way.standings]
+            over = [each.state in (StepState.DONE, StepState.SKIPPED) for each in way.standings]
+            last = max((at for at, yes in enumerate(begun) if yes), default=0)
+            self.assertTrue(all(over[:last]), (begun, over))
+        for _ in range(2 * len(way.steps)):
+            if isinstance(way.go(), Finish):
+                break
+            way.later(APPROVAL_SECONDS)
+        self.assertIsInstance(way.decide(), Finish)
+
+    def test_every_kind_has_steps_and_parameters(self) -> None:
+        self.assertEqual(set(WORKFLOWS), set(WorkflowKind))
+        self.assertEqual(set(PARAMETERS), set(WorkflowKind))
+
+    def test_every_payload_is_made_of_parameters_that_may_be_said(self) -> None:
+        """A step that asks for a parameter which is in no table would never get it."""
+        for kind, steps in WORKFLOWS.items():
+            asked: set[str] = set()
+
+            class Parameters(dict[str, object]):
+                def get(self, name: str, default: object = None) -> object:
+                    asked.add(name)  # noqa: B023
+                    return super().get(name, default)
+
+            facts = evolve(life().facts, parameters=Parameters(), ramdisk="r")
+            for step in steps:
+                step.wanted(facts)
+                if step.order is not None:
+                    step.order(facts)
+            self.assertLessEqual(asked, {each.name for each in PARAMETERS[kind]}, kind)
+
+
+class ParameterTests(SynchronousTestCase):
+    def refused(self, kind: WorkflowKind, parameters: JSON) -> str:
+        error = self.assertRaises(Rejected, checked, kind, parameters)
+        self.assertEqual(error.code, "invalid-payload")
+        return str(error.detail)
+
+    def test_fine(self) -> None:
+        parameters: JSON = {**IMAGE, "wipe": "secure", "disks": ["sda"], "expect_node": True}
+        self.assertEqual(checked(WorkflowKind.DEPLOY, parameters), parameters)
+        self.assertEqual(checked(WorkflowKind.INSPECT, {}), {})
+
+    def test_wrong(self) -> None:
+        cases: tuple[tuple[WorkflowKind, JSON, str], ...] = (
+            (WorkflowKind.DEPLOY, {}, "deploy needs sha256, url"),
+            (WorkflowKind.POWER, {}, "power needs action"),
+            (
+                WorkflowKind.POWER,
+                {"action": "up"},
+                "action: one of on, off, soft-off, reset, cycle, nmi",
+            ),
+            (WorkflowKind.POWER, {"action": 1}, "action: not a text"),
+            (WorkflowKind.WIPE, {"disks": "sda"}, "disks: not a list"),
+            (WorkflowKind.INSPECT, {"x": 1}, "inspect takes no 'x', but cmdline"),
+        )
+        for kind, parameters, detail in cases:
+            self.assertEqual(self.refused(kind, parameters), detail)
+
+
+class DecideTests(SynchronousTestCase):
+    def test_a_command_that_ended_before_its_step_began(self) -> None:
+        """Whose gateway was killed between the two: what is recorded of the command counts."""
+        steps = WORKFLOWS[WorkflowKind.POWER]
+        done = Standing(StepState.RUNNING, started_at=1000, command_sent=True, command_ok=True)
+        facts = life(parameters={"action": "on"}).facts
+        self.assertEqual(decide(steps, [done], facts), Conclude(0, StepState.DONE))
