@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
 )
+from sqlalchemy.dialects.postgresql import VARCHAR
 
 metadata: Final = MetaData(
     naming_convention={
@@ -30,7 +31,8 @@ metadata: Final = MetaData(
     }
 )
 
-_NAME = String(128)
+# In the order of their octets, on either database: so pages of a listing are the same ones.
+_NAME = String(128).with_variant(VARCHAR(128, collation="C"), "postgresql")
 
 sites: Final = Table(
     "sites",
