@@ -4,6 +4,7 @@ What a peer may put into a field: attrs validators that every message shares.
 Each is a value: JSON Schemas are made of the same bounds.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from attrs import Attribute, frozen
 NAME, SENTENCE, SIGNED = 128, 2048, 64 * 1024
 #: The largest whole number that every JSON reader agrees on.
 LARGEST: Final = 2**53 - 1
+#: What people may call what they make.
+TITLE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 #: Elements of a list.
 MANY = 1000
 
@@ -56,6 +59,18 @@ class Name:
 
 
 @frozen
+class Title:
+    """A name that people choose for what they make: safe as a part of a URL, too."""
+
+    def __call__(self, _: object, attribute: "Attribute[Any]", value: str | None) -> None:
+        if value is not None and not TITLE.fullmatch(value):
+            raise ValueError(
+                f"{attribute.name}: not up to {NAME} letters, digits, '-', '_' and '.', the first"
+                " of them a letter or digit"
+            )
+
+
+@frozen
 class Number:
     """A whole number within bounds, both included."""
 
@@ -86,6 +101,11 @@ def text(longest: int = NAME, empty: bool = False) -> Validator:
 def name() -> Validator:
     """A text that is safe in a path, a log line and a terminal."""
     return Name()
+
+
+def title() -> Validator:
+    """A name that people choose for what they make."""
+    return Title()
 
 
 def number(least: int = 0, most: int = LARGEST) -> Validator:

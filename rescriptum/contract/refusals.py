@@ -351,6 +351,12 @@ _ROWS: Final = (
         "Read it again, and decide again.",
     ),
     Refusal(
+        "changed-meanwhile",
+        412,
+        "it is not any more what If-Match names",
+        "Read it again, and decide again.",
+    ),
+    Refusal(
         "in-use",
         409,
         "something else still needs it",

@@ -8,7 +8,7 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from attrs import NOTHING, Attribute, Factory, has
 
-from .bounds import NAME, Many, Name, Number, Text
+from .bounds import NAME, TITLE, Many, Name, Number, Text, Title
 from .frames import AGENT_FRAMES, SERVER_FRAMES, Ack
 from .structure import JSON, plain
 
@@ -130,6 +130,8 @@ def _bound(made: dict[str, Any], validator: object) -> None:
                 made["minLength"] = 1
         case Name():
             made.update(pattern=_NAME, minLength=1, maxLength=NAME)
+        case Title():
+            made.update(pattern=f"^{TITLE.pattern}$", minLength=1, maxLength=NAME)
         case Number(least, most):
             made.update(minimum=least, maximum=most)
         case Many(most):
