@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from rescriptum.contract.joining import Role
+from rescriptum.contract.kinds import KINDS
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import JSON
 from rescriptum.gateway.plans import PARAMETERS, WORKFLOWS, checked, token_ref
@@ -215,10 +217,21 @@ class DeployTests(SynchronousTestCase):
         self.assertTrue(way.sent[-1].destructive)
 
     def test_only_what_destroys_needs_approval(self) -> None:
+        """As the table of kinds has it."""
         destructive = {
             step.name for steps in WORKFLOWS.values() for step in steps if step.destructive
         }
-        self.assertEqual(destructive, {"disk.wipe", "image.write"})
+        self.assertEqual(destructive, {"disk.wipe", "image.write", "seed.write"})
+
+    def test_every_command_is_of_a_kind_that_its_agent_runs(self) -> None:
+        facts = life(ramdisk="ramdisk-1").facts
+        for steps in WORKFLOWS.values():
+            for step in steps:
+                order = step.order(facts) if step.order is not None else None
+                if order is not None:
+                    role = Role.RAMDISK if order.node == "ramdisk-1" else Role.SITE
+                    self.assertIn(role, KINDS[order.kind].roles)
+                    self.assertEqual(step.destructive, KINDS[order.kind].destructive)
 
 
 class EveryWorkflowTests(SynchronousTestCase):

@@ -5,6 +5,7 @@ from typing import Final
 
 from attrs import field, frozen
 
+from ..contract.kinds import KINDS
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON
 from .workflows import STEP_SECONDS, Facts, Order, Step, WorkflowKind
@@ -67,7 +68,6 @@ def _on_ramdisk(
     kind: str,
     payload: Callable[[Facts], JSON],
     *,
-    destructive: bool = False,
     attested: bool = False,
     refs: Callable[[Facts], tuple[str, ...]] = lambda facts: (),
     wanted: Callable[[Facts], bool] = lambda facts: True,
@@ -85,7 +85,7 @@ def _on_ramdisk(
         kind,
         wanted=wanted,
         order=order,
-        destructive=destructive,
+        destructive=KINDS[kind].destructive,
         waits_for="the ramdisk",
         seconds=seconds,
     )
@@ -113,7 +113,6 @@ _WIPE: Final = _on_ramdisk(
         "mode": _text(facts, "wipe", "quick"),
         "disks": facts.parameters.get("disks", "all"),
     },
-    destructive=True,
     attested=True,
     seconds=6 * 3600,
 )
@@ -131,7 +130,6 @@ WORKFLOWS: Final[Mapping[WorkflowKind, tuple[Step, ...]]] = {
                 "format": _text(facts, "format", "raw"),
                 "root_disk": facts.parameters.get("root_disk", {}),
             },
-            destructive=True,
             seconds=2 * 3600,
         ),
         _on_ramdisk(
