@@ -26,6 +26,23 @@ class Admission(Protocol):
         """:param host: a peer's IP address in text."""
 
 
+class Fence(Protocol):
+    """
+    Whether this boot server may answer machines: asked in the very turn of the reactor in which
+    each answer is handed over, never remembered.
+    """
+
+    @property
+    def epoch(self) -> int:
+        """Of the boot lease: what boot entries and token requests are bound to; 0 on standby."""
+
+    def is_open(self) -> bool:
+        """:returns: whether an answer may be handed over now."""
+
+    def sent(self) -> None:
+        """Said right after an answer was handed over: counts those that came too late."""
+
+
 class Workers(Protocol):
     """A named, bounded pool of threads: blocking work leaves the reactor through it."""
 
