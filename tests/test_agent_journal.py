@@ -50,7 +50,8 @@ class JournalCase(SynchronousTestCase):
         with self.assertRaises(Rejected) as caught:
             call(*args)
         self.assertEqual(caught.exception.code, code)
-        return caught.exception
+        error: Rejected = caught.exception
+        return error
 
 
 class LifeTests(JournalCase):

@@ -119,17 +119,17 @@ class Journal:
         """
         self._path = path
         self._rows, self._size = rows, size
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
-            self.made_at = self._prepare(now)
+            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            try:
+                self.made_at = self._prepare(now)
+            except BaseException:
+                self._connection.close()
+                raise
         except sqlite3.Error as e:
-            self._connection.close()
-            if _code(e) in _DAMAGE:
+            if getattr(e, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _DAMAGE:
                 raise DamagedJournal(f"{path}: {e}") from e
             raise Unavailable(f"{path}: {e}") from e
-        except BaseException:
-            self._connection.close()
-            raise
 
     def close(self) -> None:
         self._connection.close()
@@ -326,7 +326,3 @@ def _entry(row: _Row) -> Entry:
         None if result is None else structured(Result, parsed(result)),
         finished_at,
     )
-
-
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
