@@ -36,6 +36,7 @@ class Things:
         return ok(Thing(name))
 
     @routes.put("v1/things/<name>")
+    @routes.patch("v1/things/<name>")
     @routes.post("v1/things")
     async def made(self, request: Request, name: str = "") -> Reply:
         if self.error is not None:
@@ -73,7 +74,9 @@ class RepliesTests(SynchronousTestCase):
 
     def test_bodies_are_read_by_their_type(self) -> None:
         self.assertEqual(self.ask("POST", "/v1/things", b'{"name":"b"}').status, 201)
-        self.assertEqual(self.ask("PUT", "/v1/things/b", b'{"name":"b"}').status, 201)
+        for method in ("PUT", "PATCH"):
+            reply = self.ask(method, "/v1/things/b", b'{"name":"b"}')
+            self.assertEqual(reply.status, 201)
         for body, code in (
             (b"{", "malformed-json"),
             (b'{"name":"b","name":"c"}', "malformed-json"),
@@ -86,7 +89,11 @@ class RepliesTests(SynchronousTestCase):
     def test_every_refusal_is_a_problem(self) -> None:
         """Status and advice are those of the table, from routes at once and awaited ones alike."""
         for code, row in REFUSALS.items():
-            for method, target in (("GET", "/v1/things/a"), ("POST", "/v1/things")):
+            for method, target in (
+                ("GET", "/v1/things/a"),
+                ("POST", "/v1/things"),
+                ("PATCH", "/v1/things/a"),
+            ):
                 reply = self.ask(method, target, b"{}", Rejected(code, "in this case"))
                 self.assertEqual(reply.status, row.status)
                 told = {"code": code, "detail": "in this case", "advice": row.advice}

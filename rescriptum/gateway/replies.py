@@ -81,6 +81,9 @@ class JSONRoutes(Routes):
     def put(self, pattern: str) -> Callable[[_R], _R]:
         return _telling(super().put(pattern))
 
+    def patch(self, pattern: str) -> Callable[[_R], _R]:
+        return _telling(super().patch(pattern))
+
     def delete(self, pattern: str) -> Callable[[_R], _R]:
         return _telling(super().delete(pattern))
 
