@@ -298,6 +298,29 @@ class ReplyTests(ConnectionCase):
         self.assertEqual(transport.value().count(b"404 Not Found\r\n"), 5)
         self.assertEqual(self.site.transfers, 0)
 
+    def test_a_body_is_asked_for_only_if_it_would_be_taken(self) -> None:
+        """Whoever waits to be told to go on is refused at once, or in the middle of its chunks."""
+        self.start(Limits(body_bytes=10))
+        for line, body, expected in (
+            (b"Content-Length: 10", b"x" * 10, [b"HTTP/1.1 100 Continue", b"HTTP/1.1 405"]),
+            (b"Content-Length: 11", b"", [b"HTTP/1.1 413"]),
+            (
+                b"Transfer-Encoding: chunked",
+                b"5\r\nxxxxx\r\n6\r\n",
+                [b"HTTP/1.1 100 Continue", b"HTTP/1.1 413"],
+            ),
+        ):
+            connection, transport = self.connect()
+            head = b"POST /text HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n%b\r\n\r\n"
+            connection.dataReceived(head % line)
+            connection.dataReceived(body or b" ")
+            lines = [each for each in transport.value().split(b"\r\n") if each[:5] == b"HTTP/"]
+            self.assertEqual(len(lines), len(expected), line)
+            for each, beginning in zip(lines, expected, strict=True):
+                self.assertTrue(each.startswith(beginning), each)
+            connection.connectionLost()
+            self.assertEqual(self.site.bodies, 0)
+
 
 class CapacityTests(ConnectionCase):
     def test_the_longest_silent_connection_makes_room(self) -> None:

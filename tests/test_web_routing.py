@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from rescriptum.contract.refusals import Rejected
 from rescriptum.errors import (
     Forbidden,
     MalformedDocument,
@@ -70,6 +71,10 @@ class Application(Base):
     @routes.put("documents/<id>")
     def put(self, request: Request, id: str) -> Reply:
         return Reply(f"put {id}: ".encode() + request.body)
+
+    @routes.patch("documents/<id>")
+    def patch(self, request: Request, id: str) -> Reply:
+        return Reply(f"patched {id}: ".encode() + request.body)
 
     @routes.delete("documents/<id>")
     def delete(self, request: Request, id: str) -> Reply:
@@ -149,9 +154,11 @@ class RoutingTests(SynchronousTestCase):
     def test_a_method_that_changes_something_goes_to_its_own_route(self) -> None:
         told = ask(Application(), "/documents/x", method="PUT", body=b"y")
         self.assertEqual(told.body, b"put x: y")
+        told = ask(Application(), "/documents/x", method="PATCH", body=b"y")
+        self.assertEqual(told.body, b"patched x: y")
         self.assertEqual(ask(Application(), "/documents/x", method="DELETE").body, b"deleted x")
         told = ask(Application(), "/documents/x")
-        self.assertEqual((told.status, told.header("Allow")), (405, "DELETE, PUT"))
+        self.assertEqual((told.status, told.header("Allow")), (405, "DELETE, PATCH, PUT"))
 
     def test_a_less_particular_route_takes_the_other_method(self) -> None:
         """What a literal path does not take, a capture of the same path may."""
@@ -207,6 +214,18 @@ class ErrorTests(SynchronousTestCase):
         ):
             self.assertEqual(status_of(error), status, type(error))
         self.assertLessEqual(set(STATUSES.values()), {400, 403, 404, 409, 412, 500, 503})
+
+    def test_an_error_may_have_a_status_of_its_own(self) -> None:
+        """Each refusal of the contract has one, whatever its class."""
+        self.assertEqual(status_of(Rejected("unknown-session")), 401)
+        application = Application()
+        application.error = Rejected("stale-epoch", "epoch 3")
+        self.assertEqual(ask(application, "/fails").body, b"409 Conflict\n")
+
+    def test_what_is_no_status_is_none(self) -> None:
+        error = NotFound("x")
+        error.status = "gone"  # type: ignore[attr-defined]
+        self.assertEqual(status_of(error), 404)
 
     def test_the_client_gets_a_bare_sentence(self) -> None:
         """The reason is for the access log alone; now or later is the same."""

@@ -71,10 +71,18 @@ class RawClient:
     :ivar spare: bytes that came after the last reply.
     """
 
-    def __init__(self, port: int, host: str = "127.0.0.1", tls: bool = False) -> None:
+    def __init__(
+        self,
+        port: int,
+        host: str = "127.0.0.1",
+        tls: bool = False,
+        newest: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED,
+    ) -> None:
+        """:param newest: of TLS that it speaks."""
         self.socket: socket.socket = socket.create_connection((host, port), 10)
         if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.maximum_version = newest
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
             self.socket = context.wrap_socket(self.socket)
