@@ -10,6 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
     Ed25519PrivateKey,
     Ed25519PublicKey,
 )
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.concatkdf import ConcatKDFHash
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
@@ -406,6 +409,27 @@ class SealingTests(Refusing):
         for epk in others:
             members["epk"] = epk
             self.sealed(f"{encoded(json.dumps(members).encode())}.{rest}", "bad-token")
+
+    def with_epk(self, ephemeral: Key, epk: dict[str, str]) -> str:
+        """RFC 7518 section 4.6, by hand: truly sealed, whatever the header says of the key."""
+        members = json.loads(decoded(TOKEN.split(".")[0])) | {"epk": epk}
+        head = encoded(json.dumps(members).encode())
+        info = b"\0\0\0\x07A256GCM" + bytes(8) + (256).to_bytes(4, "big")
+        shared = ephemeral.exchange_derive_key(SEALED)
+        secret = ConcatKDFHash(SHA256(), 32, info).derive(shared)
+        both = AESGCM(secret).encrypt(bytes(12), b"{}", head.encode())
+        return f"{head}..{encoded(bytes(12))}.{encoded(both[:-16])}.{encoded(both[-16:])}"
+
+    def test_the_sender_s_key_is_just_a_key(self) -> None:
+        ephemeral = generate("X25519")
+        jwk = public_jwk(ephemeral)
+        self.assertEqual(unseal(self.with_epk(ephemeral, jwk), SEALED), {})
+        for wrong in (
+            {**jwk, "kid": "x"},
+            private_jwk(ephemeral),
+            {**jwk, "x": encoded(decoded(jwk["x"])[:31] + bytes([decoded(jwk["x"])[31] | 128]))},
+        ):
+            self.sealed(self.with_epk(ephemeral, wrong), "bad-token")
 
     def test_one_token_has_one_spelling(self) -> None:
         for at, old in enumerate(TOKEN):
