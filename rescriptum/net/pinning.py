@@ -275,10 +275,17 @@ def why(failure: Failure | Exception) -> Exception:
     if not isinstance(error, Exception):
         return HandshakeFailed(repr(error))
     if isinstance(error, SSL.Error):
-        said = ", ".join(each[-1] for each in error.args[0]) if error.args and error.args[0] else ""
+        said = _said(error)
         kind = ChainInvalid if "certificate verify failed" in said else HandshakeFailed
         return kind(said or "the server ended the handshake")
     return error
+
+
+def _said(error: SSL.Error) -> str:
+    """OpenSSL's queue of errors, or what a system call said."""
+    first, *rest = error.args or ([],)
+    reasons = [each[-1] for each in first] if isinstance(first, list) else rest
+    return ", ".join(map(str, reasons))
 
 
 def _is_authority(certificate: Certificate) -> bool:
