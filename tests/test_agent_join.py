@@ -37,7 +37,8 @@ class AskedTests(SynchronousTestCase):
     def refused(self, keys: Keys, pins: JoinPins = PINS) -> Rejected:
         with self.assertRaises(Rejected) as caught:
             ask(keys, pins)
-        return caught.exception
+        error: Rejected = caught.exception
+        return error
 
     def test_what_is_sent(self) -> None:
         """The token is sealed to the gateway, with the node key's thumbprint, and signed for."""
@@ -109,7 +110,8 @@ class AnsweredTests(SynchronousTestCase):
     def code(self, answer: JoinAnswer, by: Key = SIGNING, what: str = "join") -> str:
         with self.assertRaises(Rejected) as caught:
             self.answer(answer, by, what)
-        return caught.exception.code
+        error: Rejected = caught.exception
+        return error.code
 
     def test_a_good_one(self) -> None:
         """It may be stored."""
