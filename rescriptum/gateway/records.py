@@ -1,5 +1,6 @@
 """What the gateway remembers, as values: one class a table, named as its columns are."""
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -11,6 +12,14 @@ from ..contract.reports import SectionStatus
 from ..contract.structure import JSON, structured
 
 _T = TypeVar("_T")
+
+
+def _texts(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
+def _documents(values: Iterable[JSON]) -> tuple[JSON, ...]:
+    return tuple(values)
 
 
 class CommandState(Enum):
@@ -144,8 +153,8 @@ class Node:
     removed_at: int | None = None
     version: str = ""
     boot_id: str = ""
-    kinds: tuple[str, ...] = field(default=(), converter=tuple)
-    drivers: tuple[JSON, ...] = field(default=(), converter=tuple)
+    kinds: tuple[str, ...] = field(default=(), converter=_texts)
+    drivers: tuple[JSON, ...] = field(default=(), converter=_documents)
     labels: JSON = field(factory=dict)
     desired_version: int = 0
     sections: tuple[SectionStatus, ...] = field(default=(), converter=_sections)
@@ -186,7 +195,7 @@ class Machine:
 
     name: str
     site: str
-    macs: tuple[str, ...] = field(converter=tuple)
+    macs: tuple[str, ...] = field(converter=_texts)
     uuid: str = ""
     bmc_address: str = ""
     bmc_driver: str = ""
@@ -196,6 +205,19 @@ class Machine:
     labels: JSON = field(factory=dict)
     created_at: int = 0
     revision: int = 1
+
+
+@frozen
+class SecretRow:
+    """
+    A secret as listings have it: without its value.
+
+    :ivar changed_at: when it was last given one.
+    """
+
+    name: str
+    created_at: int
+    changed_at: int
 
 
 @frozen
@@ -210,7 +232,7 @@ class Image:
     sha256: str
     url: str
     format: str = "raw"
-    sites: tuple[str, ...] = field(default=(), converter=tuple)
+    sites: tuple[str, ...] = field(default=(), converter=_texts)
     created_at: int = 0
     revision: int = 1
 
@@ -257,7 +279,7 @@ class CommandRow:
     not_after: int
     batch: str | None = None
     attested: bool = False
-    secret_refs: tuple[str, ...] = field(default=(), converter=tuple)
+    secret_refs: tuple[str, ...] = field(default=(), converter=_texts)
     state: CommandState = field(default=CommandState.QUEUED, converter=CommandState)
     delivered_at: int | None = None
     journalled_at: int | None = None

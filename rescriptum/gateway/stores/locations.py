@@ -45,7 +45,7 @@ def threads(text: str) -> int:
 
 def _importable() -> None:
     try:
-        import psycopg  # noqa: F401, PLC0415 - a choice: SQLite needs nothing beside Python
+        import psycopg  # noqa: F401 - a choice: SQLite needs nothing beside Python
     except ImportError:
         text = "PostgreSQL needs psycopg: pip install 'rescriptum[postgres]'"
         raise ConfigError([Problem(_SETTING, text)]) from None

@@ -33,6 +33,8 @@ metadata: Final = MetaData(
 
 # In the order of their octets, on either database: so pages of a listing are the same ones.
 _NAME = String(128).with_variant(VARCHAR(128, collation="C"), "postgresql")
+# Where None is no document, and not the document null.
+_ABSENT = JSON(none_as_null=True)
 
 sites: Final = Table(
     "sites",
@@ -97,7 +99,7 @@ nodes: Final = Table(
     Column("labels", JSON, nullable=False),
     Column("desired_version", BigInteger, nullable=False),
     Column("sections", JSON, nullable=False),  # its last status
-    Column("inventory", JSON),
+    Column("inventory", _ABSENT),
     Column("reported_at", BigInteger),
 )
 
@@ -218,9 +220,9 @@ commands: Final = Table(
     Column("delivered_at", BigInteger),
     Column("journalled_at", BigInteger),
     Column("finished_at", BigInteger),
-    Column("result", JSON),
+    Column("result", _ABSENT),
     Column("attestation", Text),
-    Column("progress", JSON),
+    Column("progress", _ABSENT),
     Index(None, "node", "state"),
 )
 

@@ -1,0 +1,1 @@
+"""One module a release that changed the tables, in the order that each names."""

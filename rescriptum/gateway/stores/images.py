@@ -1,0 +1,129 @@
+"""Images of operating systems, and which sites are to have them in their cache."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from attrs import evolve
+from sqlalchemy import Connection, RowMapping, delete, select, update
+
+from ...contract.refusals import Rejected
+from ..records import Image, Page
+from .rows import LIMIT, MOST, added, columns, counted, made, named, paged, removed, there
+from .tables import image_sites, images
+from .telling import notify
+
+#: Images that one site is to have; characters of a URL.
+MOST_OF_SITE, URL = MOST, 2048
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def create(connection: Connection, image: Image, now: int) -> Image:
+    """
+    :returns: as it is kept.
+    :raises Rejected: ``conflict``, ``invalid-message``; ``in-use`` for a site that is none.
+    """
+    image = evolve(_checked(image), created_at=now, revision=1)
+    added(connection, images, _values(image), f"image {image.name}")
+    for site in image.sites:
+        assign(connection, image.name, site)
+    return image
+
+
+def get(connection: Connection, name: str) -> Image:
+    """:raises Rejected: ``not-found``."""
+    found = connection.execute(select(images).where(images.c.name == name)).mappings().all()
+    return there(next(iter(_made(connection, found)), None), "image", name)
+
+
+def listing(connection: Connection, after: str = "", limit: int = LIMIT) -> Page[Image]:
+    """:returns: by name."""
+    rows, following = paged(connection, select(images), images.c.name, after, limit)
+    return Page(_made(connection, rows), following)
+
+
+def of_site(connection: Connection, site: str) -> tuple[Image, ...]:
+    """:returns: what the site is to have in its cache, by name."""
+    mine = select(image_sites.c.image).where(image_sites.c.site == site)
+    statement = select(images).where(images.c.name.in_(mine)).order_by(images.c.name)
+    rows = connection.execute(statement.limit(MOST_OF_SITE)).mappings().all()
+    return _made(connection, rows)
+
+
+def change(connection: Connection, image: Image) -> Image:
+    """
+    :param image: as it is to be, with the revision that was read; its sites stay as they are.
+    :returns: as it is kept.
+    :raises Rejected: ``conflict`` where it has changed meanwhile; ``not-found``.
+    """
+    image = _checked(image)
+    before = get(connection, image.name)
+    after = evolve(
+        image, created_at=before.created_at, revision=image.revision + 1, sites=before.sites
+    )
+    same = (images.c.name == image.name) & (images.c.revision == image.revision)
+    if not connection.execute(update(images).where(same).values(_values(after))).rowcount:
+        raise Rejected("conflict", f"image {image.name} is at revision {before.revision}")
+    for site in after.sites:
+        notify(connection, "spec", site)
+    return after
+
+
+def assign(connection: Connection, image: str, site: str) -> None:
+    """
+    The site is to have it, or has it already.
+
+    :raises Rejected: ``in-use``, where there is no such image or site; ``too-large``.
+    """
+    if counted(connection, image_sites, image_sites.c.site == site) >= MOST_OF_SITE:
+        raise Rejected("too-large", f"site {site} has {MOST_OF_SITE} images")
+    mine = (image_sites.c.image == image) & (image_sites.c.site == site)
+    if counted(connection, image_sites, mine):
+        return
+    added(connection, image_sites, {"image": image, "site": site}, f"image {image} at {site}")
+    notify(connection, "spec", site)
+
+
+def unassign(connection: Connection, image: str, site: str) -> None:
+    """The site need not have it; whether it has it or not."""
+    mine = (image_sites.c.image == image) & (image_sites.c.site == site)
+    if connection.execute(delete(image_sites).where(mine)).rowcount:
+        notify(connection, "spec", site)
+
+
+def remove(connection: Connection, name: str) -> None:
+    """:raises Rejected: ``not-found``; ``in-use`` while a site is to have it."""
+    here = select(image_sites.c.site).where(image_sites.c.image == name).limit(1)
+    site = connection.execute(here).scalar_one_or_none()
+    if site is not None:
+        raise Rejected("in-use", f"site {site} is to have image {name}")
+    removed(connection, images, images.c.name == name, f"image {name[:128]}")
+
+
+def _checked(image: Image) -> Image:
+    named("image", image.name)
+    named("format", image.format)
+    if not _SHA256.fullmatch(image.sha256):
+        raise Rejected("invalid-message", "sha256: not 64 lower-case hexadecimal digits")
+    if not (0 < len(image.url) <= URL and image.url.isascii() and image.url.isprintable()):
+        raise Rejected("invalid-message", f"url: not 1 to {URL} printable characters")
+    return image
+
+
+def _values(image: Image) -> dict[str, object]:
+    values = columns(image)
+    del values["sites"]
+    return values
+
+
+def _made(connection: Connection, rows: Sequence[RowMapping]) -> tuple[Image, ...]:
+    names = [str(row["name"]) for row in rows]
+    statement = (
+        select(image_sites.c.image, image_sites.c.site)
+        .where(image_sites.c.image.in_(names))
+        .order_by(image_sites.c.site)
+    )
+    sites: dict[str, list[str]] = {name: [] for name in names}
+    for name, site in connection.execute(statement):
+        sites[name].append(site)
+    return tuple(made(Image, {**row, "sites": sites[str(row["name"])]}) for row in rows)

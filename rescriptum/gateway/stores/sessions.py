@@ -1,0 +1,157 @@
+"""Sessions: at most one of a node goes on; it alone can hold a boot lease."""
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from ...contract.refusals import Rejected
+from ...contract.sessions import NONCES_KEPT, Hello
+from ..records import Page, SessionRow
+from .rows import LIMIT, columns, every, named, newest, one
+from .tables import nodes, nonces, sessions
+from .telling import notify
+
+#: Seconds for which a session is remembered that is over.
+KEPT = 86_400
+#: Sessions of one site that are looked at: far more than it has nodes.
+MOST = 1000
+
+
+def open_session(
+    connection: Connection, session: SessionRow, hello: Hello, now: int
+) -> tuple[str, ...]:
+    """
+    Begin ``session``, in place of those that its node has.
+
+    :param hello: is used up; what it says of the agent is kept.
+    :returns: ids of the sessions that are over now: superseded.
+    :raises Rejected: ``unknown-node`` for one that was removed; ``replayed``.
+    """
+    # Who says Hello twice at a time waits here: one of the two is superseded.
+    alive = (nodes.c.id == session.node) & nodes.c.removed_at.is_(None)
+    lock = select(nodes.c.id).where(alive).with_for_update()
+    if connection.execute(lock).scalar_one_or_none() is None:
+        raise Rejected("unknown-node")
+    connection.execute(delete(nonces).where(nonces.c.expires_at < now))
+    _use(connection, session.node, hello.nonce, now)
+    live = (sessions.c.node == session.node) & sessions.c.ended_at.is_(None)
+    ended = connection.execute(select(sessions.c.id).where(live)).scalars().all()
+    over = update(sessions).where(live).values(ended_at=now, reason="superseded")
+    connection.execute(over)
+    connection.execute(
+        update(nodes)
+        .where(nodes.c.id == session.node)
+        .values(
+            version=hello.version,
+            boot_id=hello.boot_id,
+            kinds=list(hello.kinds),
+            drivers=list(hello.drivers),
+            labels=hello.labels,
+        )
+    )
+    named("session", session.id)
+    connection.execute(insert(sessions).values(columns(session)))
+    notify(connection, "sessions", session.site)
+    return tuple(ended)
+
+
+def _use(connection: Connection, node: str, nonce: str, now: int) -> None:
+    row = {"node": node, "nonce": nonce, "expires_at": now + NONCES_KEPT}
+    try:
+        connection.execute(insert(nonces).values(row))
+    except IntegrityError:
+        raise Rejected("replayed", "this Hello has opened a session already") from None
+
+
+def get(connection: Connection, session: str) -> SessionRow | None:
+    """:returns: also one that is over."""
+    return one(connection, SessionRow, select(sessions).where(sessions.c.id == session))
+
+
+def by_token(connection: Connection, session: str, token_digest: str) -> SessionRow:
+    """
+    :returns: the session, which goes on, of whoever presents this token.
+    :raises Rejected: ``unknown-session``; ``superseded``, ``unknown-node``: why it is over.
+    """
+    mine = (sessions.c.id == session) & (sessions.c.token_digest == token_digest)
+    row = one(connection, SessionRow, select(sessions).where(mine))
+    if row is None:
+        raise Rejected("unknown-session")
+    if row.ended_at is not None:
+        told = row.reason in ("superseded", "unknown-node")
+        raise Rejected(row.reason if told and row.reason else "unknown-session")
+    return row
+
+
+def attach(connection: Connection, session: str, process: str, now: int) -> bool:
+    """:param process: which has its stream from now on. :returns: whether the session goes on."""
+    live = (sessions.c.id == session) & sessions.c.ended_at.is_(None)
+    changed = update(sessions).where(live).values(process=process, heard_at=now)
+    return connection.execute(changed).rowcount == 1
+
+
+def heard(connection: Connection, ids: Collection[str], now: int) -> None:
+    """Of all of them in one statement: something came from these sessions."""
+    mine = sessions.c.id.in_(sorted(ids)) & sessions.c.ended_at.is_(None)
+    connection.execute(update(sessions).where(mine).values(heard_at=now))
+
+
+def end(connection: Connection, session: str, reason: str, now: int) -> bool:
+    """:returns: whether it went on until now."""
+    live = (sessions.c.id == session) & sessions.c.ended_at.is_(None)
+    over = (
+        update(sessions)
+        .where(live)
+        .values(ended_at=now, reason=named("reason", reason))
+        .returning(sessions.c.site)
+    )
+    site = connection.execute(over).scalar_one_or_none()
+    if site is None:
+        return False
+    notify(connection, "sessions", site)
+    return True
+
+
+def live(connection: Connection, site: str, heard_since: int = 0) -> list[SessionRow]:
+    """
+    :param heard_since: only those that were heard at that time or later.
+    :returns: that go on, the longest-lived first.
+    """
+    mine = (sessions.c.site == site) & sessions.c.ended_at.is_(None)
+    statement = (
+        select(sessions)
+        .where(mine & (sessions.c.heard_at >= heard_since))
+        .order_by(sessions.c.opened_at, sessions.c.id)
+        .limit(MOST)
+    )
+    return every(connection, SessionRow, statement)
+
+
+def of_process(connection: Connection, process: str, ids: Collection[str]) -> set[str]:
+    """:returns: which of ``ids`` go on and have their stream at this process."""
+    mine = sessions.c.id.in_(sorted(ids)) & sessions.c.ended_at.is_(None)
+    statement = select(sessions.c.id).where(mine & (sessions.c.process == process))
+    return set(connection.execute(statement).scalars())
+
+
+def of_node(connection: Connection, node: str) -> SessionRow | None:
+    """:returns: the one that goes on."""
+    live = (sessions.c.node == node) & sessions.c.ended_at.is_(None)
+    return one(connection, SessionRow, select(sessions).where(live))
+
+
+def listing(
+    connection: Connection, node: str, after: str = "", limit: int = LIMIT
+) -> Page[SessionRow]:
+    """:returns: of a node, the newest first."""
+    statement = select(sessions).where(sessions.c.node == node)
+    at, key = sessions.c.opened_at, sessions.c.id
+    return newest(connection, SessionRow, statement, at, key, after, limit)
+
+
+def prune(connection: Connection, now: int) -> int:
+    """:returns: how many sessions that are over were forgotten."""
+    connection.execute(delete(nonces).where(nonces.c.expires_at < now))
+    over = sessions.c.ended_at < now - KEPT
+    return connection.execute(delete(sessions).where(over)).rowcount
