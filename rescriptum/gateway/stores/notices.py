@@ -6,9 +6,8 @@ A notice may be lost, doubled or late: whoever listens also looks by itself now 
 
 from collections.abc import Callable, Sequence
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
-from sqlalchemy import Connection
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.logger import Logger
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from psycopg import Connection as PostgresConnection
 
 #: Seconds: how long stopping may take, and between two attempts to listen.
-_GLANCE, _AGAIN: Final = 0.5, 1.0
+_GLANCE, _AGAIN = 0.5, 1.0
 
 Heard = Callable[[str], None]
 
