@@ -106,7 +106,8 @@ def rows(connection: Connection, names: Collection[str] | None = None) -> dict[s
     found = {}
     for row in connection.execute(statement).mappings():
         columns = dict(row)
-        found[str(columns.pop("site"))] = made(LeaseRow, columns)
+        site = columns.pop("site")
+        found[str(site)] = made(LeaseRow, columns)
     return found
 
 
