@@ -8,6 +8,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.contract.frames import Ack, Desired, Ping, Revoke, server_frame
+from rescriptum.contract.joining import Role
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.specs import CacheImage, LeaseSection, NodeSpec, SiteSpec
 from rescriptum.contract.structure import LONGEST_FRAME
@@ -21,7 +22,7 @@ class HubCase(SynchronousTestCase):
         self.hub = Hub(self.clock.seconds)
 
     def live(self, session: str = "s1", node: str = "n1", site: str = "lab") -> Live:
-        made = Live(session, node, site, 5.0, MemoryStream(self.clock))
+        made = Live(session, node, site, Role.SITE, 5.0, MemoryStream(self.clock))
         self.hub.attach(made)
         return made
 

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from attrs import define, field
 
 from ..contract.frames import Ack, Close, Ping, ServerFrame, server_fields
+from ..contract.joining import Role
 from ..contract.refusals import Rejected
 from ..contract.specs import NodeSpec
 from ..contract.structure import LONGEST_FRAME, rendered
@@ -46,6 +47,7 @@ class Live:
     session: str
     node: str
     site: str
+    role: Role
     heartbeat: float
     stream: Outgoing
     seq: int = 0

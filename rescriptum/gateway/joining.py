@@ -1,6 +1,6 @@
 """Who wants to join, and whether they are whom they say: lease-security of joins, step by step."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from attrs import frozen
 
@@ -16,6 +16,7 @@ from ..contract.jose import digest, opened, unseal
 from ..contract.keys import Key, public_key, trusted
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON, structured
+from ..values import MAC
 
 #: What an assertion is for: a signature of another purpose is none.
 PURPOSE = "discovery-assertion"
@@ -103,15 +104,24 @@ def _fits(assertion: Assertion, inventory: JSON | None) -> None:
     if inventory is None:
         return
     macs = inventory.get("macs")
-    if not isinstance(macs, list) or _bare(assertion.mac) not in [_bare(each) for each in macs]:
+    if not isinstance(macs, list) or not has_mac(macs, assertion.mac):
         raise Rejected("bad-assertion", f"the machine has no {assertion.mac[:40]}")
     uuid = inventory.get("uuid")
     if assertion.uuid and uuid and str(uuid).lower() != assertion.uuid.lower():
         raise Rejected("bad-assertion", "the machine has another UUID")
 
 
-def _bare(mac: object) -> str:
-    return str(mac).lower().replace(":", "").replace("-", "")
+def has_mac(macs: Iterable[object], mac: str) -> bool:
+    """:returns: whether ``mac`` is among them, in whichever spelling."""
+    wanted = _mac(mac)
+    return wanted is not None and any(_mac(each) == wanted for each in macs)
+
+
+def _mac(text: object) -> MAC | None:
+    try:
+        return MAC.parse(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def attestor_fits(attestor: Attestor, machine: str | None) -> None:

@@ -1,0 +1,50 @@
+"""What each node is to have: the desired state, by what the operators have said of its site."""
+
+from collections.abc import Iterable
+
+from attrs import evolve, frozen
+from sqlalchemy import Connection
+
+from ..contract.specs import CacheImage, LeaseSection, NodeSpec, SiteSpec
+from .stores import images, nodes
+
+
+@frozen
+class Known:
+    """
+    A session, and what it was told.
+
+    :ivar of_site: whether it is a site agent's: the others are to have nothing.
+    :ivar lease: as it is to have it now.
+    :ivar told: None: nothing yet.
+    """
+
+    node: str
+    site: str
+    of_site: bool
+    lease: LeaseSection
+    told: NodeSpec | None
+
+
+def specs(connection: Connection, sessions: Iterable[Known]) -> dict[str, NodeSpec]:
+    """
+    :returns: by node, what has to be told: what has changed, and all where nothing was told.
+    """
+    sites: dict[str, SiteSpec] = {}
+    changed = {}
+    for each in sessions:
+        wanted = None
+        if each.of_site:
+            if each.site not in sites:
+                sites[each.site] = _site(connection, each.site)
+            wanted = evolve(sites[each.site], lease=each.lease)
+        if each.told is None or each.told.site != wanted:
+            changed[each.node] = NodeSpec(nodes.bump(connection, each.node), wanted)
+    return changed
+
+
+def _site(connection: Connection, site: str) -> SiteSpec:
+    cached = images.of_site(connection, site)
+    return SiteSpec(
+        cache_images=tuple(CacheImage(each.sha256, each.url, each.format) for each in cached)
+    )
