@@ -314,6 +314,12 @@ _ROWS: Final = (
         "Name it in the workflow, or ask for the one that is named.",
     ),
     Refusal(
+        "secret-unreadable",
+        500,
+        "the secret does not open with the keys that this gateway has",
+        "Restore secrets.key as it was when the secret was set, or set the secret again.",
+    ),
+    Refusal(
         "conflicting-result",
         409,
         "another result of this command is recorded already",
