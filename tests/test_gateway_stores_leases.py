@@ -5,12 +5,12 @@ from itertools import count
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.gateway import lease
 from rescriptum.gateway.lease import LeaseRow
-from rescriptum.gateway.stores import leases, sites
+from rescriptum.gateway.stores import leases, sites, tables
 from tests.gateway_stores import NOW, OverSQLite, Stores, settle
 
 TTL = 15_000
@@ -85,6 +85,14 @@ class LeaseBehaviour(Stores):
     def row(self) -> LeaseRow:
         return self.do(lambda c: leases.read(c, "ber"))
 
+    def begin(self, connection: Connection, site: str) -> None:
+        """A site, and no trace of a longer ttl at others."""
+        connection.execute(update(tables.lease).values(ttl_ms=TTL))
+        sites.create(connection, site, NOW)
+
+    def step(self, site: str, statement: Callable[[Connection], object]) -> tuple[object, LeaseRow]:
+        return self.do(lambda c: (statement(c), leases.read(c, site)))
+
     @settings(
         max_examples=60, deadline=None, suppress_health_check=[HealthCheck.differing_executors]
     )
@@ -95,12 +103,12 @@ class LeaseBehaviour(Stores):
         change.
         """
         site = f"site-{next(self.numbers)}"
-        self.do(lambda c: sites.create(c, site, NOW))
+        self.do(lambda c: self.begin(c, site))
         row = LeaseRow()
         for _ in range(data.draw(st.integers(1, 12))):
             statement, meaning = data.draw(operations(site, row))
             after = meaning(row)
-            changed, now = self.do(lambda c: (statement(c), leases.read(c, site)))
+            changed, now = self.step(site, statement)
             self.assertEqual(changed, after is not None)
             row = row if after is None else after
             self.assertEqual(now, row)
