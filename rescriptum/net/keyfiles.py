@@ -57,7 +57,7 @@ class KeyFiles:
             return None
         except OSError as e:
             raise self._wrong(path, f"cannot be read: {e.strerror}") from e
-        with open(descriptor, "rb") as file:
+        try:
             found = os.fstat(descriptor)
             mode = stat.S_IMODE(found.st_mode)
             if not stat.S_ISREG(found.st_mode):
@@ -66,10 +66,11 @@ class KeyFiles:
                 raise self._wrong(
                     path, f"others may read it (mode {mode:04o}): chmod 0600 {path}, and renew it"
                 )
-            try:
-                data = file.read(LONGEST + 1)
-            except OSError as e:
-                raise self._wrong(path, f"cannot be read: {e.strerror}") from e
+            data = os.read(descriptor, LONGEST + 1)
+        except OSError as e:
+            raise self._wrong(path, f"cannot be read: {e.strerror}") from e
+        finally:
+            os.close(descriptor)
         if len(data) > LONGEST:
             raise self._wrong(path, f"is larger than {LONGEST} bytes")
         return data
