@@ -253,12 +253,12 @@ class DataDirectory:
             raise self._wrong(f"{JOURNAL} cannot be opened: {e.strerror}") from e
 
     def _ready(self, path: Path) -> None:
-        """A file for SQLite with our mode, without what stood beside another one of its name."""
+        """
+        A file for SQLite with our mode. It is empty, so what stood beside another one of its name,
+        which a crash may have left, SQLite removes unread.
+        """
         if path.exists():
             return
-        for suffix in _BESIDE:
-            with suppress(FileNotFoundError):
-                os.unlink(f"{path}{suffix}")
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         _sync(self.path)
 
