@@ -31,6 +31,7 @@ SHELL_NAMES |= {
     "tap",
 }
 SHELL_ROOMS = {"web", "net", "cli", "roles", "answers.stores", "gateway.stores", "gateway.replies"}
+SHELL_ROOMS |= {"gateway.api"}
 #: What every package may import beside itself; shells may have ``web`` and ``net`` too.
 SHARED = {"", "errors", "values", "interfaces", "parsing", "boot", "contract"}
 SHARED_BY_SHELLS = {"web", "net"}

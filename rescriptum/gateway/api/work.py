@@ -1,0 +1,229 @@
+"""Commands, and the batches of those that destroy: what waits, and who has approved it."""
+
+from sqlalchemy import Connection
+
+from ...contract.commands import Approval, Command
+from ...contract.joining import TrustBundle
+from ...contract.jose import opened
+from ...contract.keys import public_keys
+from ...contract.kinds import destructive
+from ...contract.refusals import Rejected
+from ...contract.structure import parsed, structured
+from ..records import ApprovalRow, Batch, CommandRow, CommandState
+from ..signing import Draft, enveloped
+from ..stores import batches, commands, events, nodes
+from ..stores.rows import MOST
+from ..trust import trust
+from . import counts
+from .call import Call, at, maybe_at
+from .shapes.work import (
+    ApprovalGiven,
+    ApprovalPost,
+    Batches,
+    Commands,
+    CommandSend,
+    Waiting,
+)
+from .shapes.work import Batch as ShownBatch
+from .shapes.work import Command as Shown
+
+#: The step of commands that are part of no workflow.
+STEP = "operator"
+
+
+def command_list(connection: Connection, call: Call) -> Commands:
+    """Commands, the newest first."""
+    page = commands.listing(
+        connection,
+        call.filters.get("node"),
+        call.filters.get("workflow"),
+        state=call.one_of("state", CommandState),
+        after=call.after,
+        limit=call.limit,
+    )
+    shown = tuple(_command(each, whole=False) for each in page.items)
+    return Commands(shown, events.newest(connection), at(call.now), page.next)
+
+
+def command_send(connection: Connection, call: Call) -> Shown:
+    """Send a command to a node; one that destroys waits for its approvers, where there are any."""
+    sent = call.sent(CommandSend)
+    node = nodes.get(connection, sent.node)
+    if node.removed_at is not None:
+        raise Rejected("not-found", f"node {node.id} was removed")
+    if node.kinds and sent.kind not in node.kinds:
+        raise Rejected("unknown-kind", f"{node.id} runs {', '.join(node.kinds)}"[:500])
+    new = call.new_id()
+    draft = Draft.of(
+        Command(
+            new,
+            node.id,
+            sent.kind,
+            sent.payload,
+            new,
+            STEP,
+            call.now,
+            call.now + sent.lifetime_s,
+            sent.attested,
+        )
+    )
+    bundle = trust(connection)
+    batch = None
+    if destructive(sent.kind) and (bundle.command_roots or bundle.approvers):
+        batch = call.new_id()
+        about = sent.about or f"{sent.kind} on {node.id}"
+        batches.create(connection, Batch(batch, call.now, about))
+    row = CommandRow(
+        new,
+        node.id,
+        sent.kind,
+        new,
+        STEP,
+        draft.octets,
+        draft.digest,
+        enveloped(draft, call.means.worker(), call.now),
+        call.now,
+        draft.command.not_after,
+        batch,
+        sent.attested,
+        sent.secret_refs,
+        CommandState.QUEUED if batch is None else CommandState.WAITING,
+    )
+    commands.add(connection, row)
+    call.changed(connection, "command.sent", new, node.site, node=node.id, kind=sent.kind)
+    return _command(commands.get(connection, new), whole=True)
+
+
+def command_show(connection: Connection, call: Call) -> Shown:
+    """One command, with its payload."""
+    return _command(commands.get(connection, call.name), whole=True)
+
+
+def command_revoke(connection: Connection, call: Call) -> Shown:
+    """Take a command back, if it has not begun."""
+    commands.revoke(connection, call.name, call.now)
+    row = commands.get(connection, call.name)
+    site = nodes.get(connection, row.node).site
+    call.changed(connection, "command.revoked", row.id, site, node=row.node)
+    return _command(row, whole=True)
+
+
+def batch_list(connection: Connection, call: Call) -> Batches:
+    """What waits for approval."""
+    if call.filters.get("state", CommandState.WAITING.value) != CommandState.WAITING.value:
+        raise Rejected("invalid-message", "state: only 'waiting' narrows it")
+    if "state" in call.filters:
+        page = counts.waiting_batches(connection, call.after, call.limit)
+    else:
+        page = batches.listing(connection, call.after, call.limit)
+    bundle = trust(connection)
+    return Batches(tuple(_batch(connection, each, bundle) for each in page.items), page.next)
+
+
+def batch_show(connection: Connection, call: Call) -> ShownBatch:
+    """What a batch would do, with the digests that approvers sign."""
+    return _batch(connection, batches.get(connection, call.name), trust(connection))
+
+
+def approve(connection: Connection, call: Call) -> ShownBatch:
+    """Hand in an approval; what has its quorum by it is on its way."""
+    batch = batches.get(connection, call.name)
+    bundle = trust(connection)
+    text = call.sent(ApprovalPost).approval
+    signed = opened("approval", text, public_keys(bundle.approvers, "Ed25519"))
+    said = structured(Approval, signed.claims)
+    if said.batch != batch.id:
+        raise Rejected("conflict", f"the approval is of batch {said.batch}")
+    if said.not_after <= call.now:
+        raise Rejected("stale", f"the approval ended at {at(said.not_after)}")
+    waiting = [each for each in _of(connection, batch) if each.state is CommandState.WAITING]
+    if not {each.digest for each in waiting}.intersection(said.command_digests):
+        raise Rejected("conflict", "the approval lists no command of the batch that still waits")
+    row = ApprovalRow(batch.id, signed.kid, text, said.not_after, call.now)
+    batches.approve(connection, row)
+    released = [each.id for each in waiting if _released(connection, call, each, bundle)]
+    call.changed(
+        connection, "batch.approved", batch.id, None, approver=signed.kid, released=released
+    )
+    return _batch(connection, batch, bundle)
+
+
+def _released(connection: Connection, call: Call, row: CommandRow, bundle: TrustBundle) -> bool:
+    assert row.batch is not None
+    good = []
+    for each in batches.approvals_of(connection, row.batch):
+        if each.not_after > call.now and row.digest in _digests(each, bundle):
+            good.append(each.signed)
+    if len(good) < max(1, bundle.quorum):
+        return False
+    draft = Draft.stored(row.claims)
+    envelope = enveloped(draft, call.means.worker(), call.now, good)
+    return commands.approved(connection, row.id, envelope)
+
+
+def _digests(approval: ApprovalRow, bundle: TrustBundle) -> tuple[str, ...]:
+    """:returns: of nothing, where the approver is none any more."""
+    try:
+        signed = opened("approval", approval.signed, public_keys(bundle.approvers, "Ed25519"))
+        return structured(Approval, signed.claims).command_digests
+    except Rejected:
+        return ()
+
+
+def _of(connection: Connection, batch: Batch) -> tuple[CommandRow, ...]:
+    return commands.listing(connection, batch=batch.id, limit=MOST).items
+
+
+def _batch(connection: Connection, batch: Batch, bundle: TrustBundle) -> ShownBatch:
+    rows = _of(connection, batch)
+    return ShownBatch(
+        batch.id,
+        at(batch.created_at),
+        batch.about,
+        max(1, bundle.quorum),
+        all(each.state is not CommandState.WAITING for each in rows),
+        tuple(
+            Waiting(
+                each.id,
+                each.digest,
+                each.node,
+                each.kind,
+                _claims(each).payload,
+                each.state,
+                at(each.not_after),
+            )
+            for each in rows
+        ),
+        tuple(
+            ApprovalGiven(each.approver, at(each.given_at), at(each.not_after))
+            for each in batches.approvals_of(connection, batch.id)
+        ),
+    )
+
+
+def _claims(row: CommandRow) -> Command:
+    return structured(Command, parsed(row.claims))
+
+
+def _command(row: CommandRow, whole: bool) -> Shown:
+    return Shown(
+        row.id,
+        row.node,
+        row.kind,
+        row.state,
+        row.workflow,
+        row.step,
+        row.digest,
+        row.attested,
+        row.secret_refs,
+        at(row.issued_at),
+        at(row.not_after),
+        row.batch,
+        maybe_at(row.delivered_at),
+        maybe_at(row.journalled_at),
+        maybe_at(row.finished_at),
+        row.progress,
+        row.result,
+        _claims(row).payload if whole else None,
+        row.attestation if whole else None,
+    )
