@@ -19,7 +19,7 @@ from OpenSSL.SSL import (
 )
 from twisted.internet import reactor as global_reactor
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.interfaces import IConsumer, IReactorTCP
+from twisted.internet.interfaces import IConsumer, IOpenSSLServerConnectionCreator, IReactorTCP
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.tcp import Port
 from twisted.protocols.tls import TLSMemoryBIOFactory
@@ -29,7 +29,10 @@ from twisted.web.client import Agent, HTTPConnectionPool
 from twisted.web.iweb import IBodyProducer, IPolicyForHTTPS
 from zope.interface import implementer
 
+from rescriptum.gateway.keyring import SERVED, Keyring
 from rescriptum.net import pinning
+from rescriptum.net.keyfiles import KeyFiles
+from rescriptum.web.tls import Certificate
 
 from ..certificates import ChainServer, issued
 from ..pincases import ACCEPTED, ADDRESS, NAME, Case, cases
@@ -102,11 +105,17 @@ class Outcome:
 async def attempt(
     case: Case, policy: IPolicyForHTTPS, method: bytes = b"GET", newest: int | None = None
 ) -> Outcome:
-    """Ask the server of ``case`` once, over loopback, and wait until its connection is over."""
+    """Ask the server of ``case`` once."""
+    oldest = TLS1_VERSION if case.newest else None
+    return await ask(ChainServer(case.chain, case.newest or newest, oldest), policy, method)
+
+
+async def ask(
+    shown: IOpenSSLServerConnectionCreator, policy: IPolicyForHTTPS, method: bytes = b"GET"
+) -> Outcome:
+    """Ask a server once, over loopback, and wait until its connection is over."""
     server = Gateway()
     factory = Factory.forProtocol(lambda: server)
-    oldest = TLS1_VERSION if case.newest else None
-    shown = ChainServer(case.chain, case.newest or newest, oldest)
     reactor = IReactorTCP(global_reactor)
     wrapped = TLSMemoryBIOFactory(shown, False, factory)
     port = reactor.listenTCP(0, wrapped, interface="127.0.0.1")  # type: ignore[arg-type]
@@ -271,6 +280,36 @@ class PinningTests(TestCase):
                     [case.pin], NAME, not_before=not_before, clock=always(clock)
                 )
                 self.assertEqual((await attempt(case, policy)).verdict, verdict)
+
+        return Deferred.fromCoroutine(run())
+
+    def test_a_gateway_by_its_own_keys(self) -> Deferred[None]:
+        """What a first start makes is what agents take; after a renewal as well."""
+        files = KeyFiles(Path(self.mktemp()))
+        files.open()
+        now = datetime.now(UTC)
+        ring = Keyring.open(files, now)
+        ring.served(files, [NAME, ADDRESS], now)
+        path = files.path / SERVED
+        shown = Certificate(path, path)
+
+        async def run() -> None:
+            pins = [ring.authority.pin]
+            for name, verdict in (
+                (NAME, ACCEPTED),
+                (ADDRESS, ACCEPTED),
+                ("other.internal", "name-mismatch"),
+            ):
+                outcome = await ask(shown, pinning.gateway_policy(pins, name))
+                self.assertEqual(outcome.verdict, verdict, outcome)
+            self.assertTrue(ring.served(files, ["other.internal"], now))
+            shown.reload()
+            policy = pinning.gateway_policy(pins, "other.internal")
+            self.assertEqual((await ask(shown, policy)).verdict, ACCEPTED)
+            ancient = pinning.gateway_policy(
+                pins, "other.internal", not_before=now - timedelta(days=700), clock=always(EPOCH)
+            )
+            self.assertEqual((await ask(shown, ancient)).verdict, ACCEPTED)
 
         return Deferred.fromCoroutine(run())
 
