@@ -8,6 +8,7 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.testing import MemoryStream
@@ -522,7 +523,9 @@ class CapacityTests(StreamCase):
         first = self.open()
         self.open()
         third, transport = self.connect()
-        third.dataReceived(STREAM)
+        with capturedLogs() as events:
+            third.dataReceived(STREAM)
+        self.assertEqual([each.get("of") for each in events], ["streams"])
         head, _, body = transport.taken().partition(b"\r\n\r\n")
         self.assertTrue(head.startswith(b"HTTP/1.1 503 Service Unavailable\r\n"), head)
         self.assertIn(b"\r\nRetry-After: 5", head)

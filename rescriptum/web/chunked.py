@@ -142,7 +142,7 @@ class ChunkedStream(Stream):
 
     def _settle(self) -> None:
         """Conclude, if it ended in good order and all of it has gone."""
-        if self._why is not None and not self._over and self._flowing and not self._kept:
+        if self._why is not None and not self._over and self._flowing:
             self._release()
             self._wire.watch(False)
             self._done("")
