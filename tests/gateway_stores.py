@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 from twisted.internet.defer import Deferred
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 else:
     Case = object
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 NOW = 1_700_000_000
@@ -52,23 +53,36 @@ class Stores(Case):
         self.addCleanup(lambda: self.successResultOf(Deferred.fromCoroutine(database.close())))
         return database
 
-    def do(self, work: Callable[[Connection], _T], database: Database | None = None) -> _T:
+    def do(
+        self, work: Callable[Concatenate[Connection, _P], _T], *args: _P.args, **kwargs: _P.kwargs
+    ) -> _T:
         """:returns: what one transaction returned."""
-        return done(database or self.database, work)
+        return done(self.database, work, *args, **kwargs)
 
-    def refused(self, code: str, work: Callable[[Connection], object]) -> str:
+    def refused(
+        self,
+        code: str,
+        work: Callable[Concatenate[Connection, _P], object],
+        *args: _P.args,
+        **kwargs: _P.kwargs,
+    ) -> str:
         """:returns: the detail of the refusal."""
         with self.assertRaises(Rejected) as caught:
-            self.do(work)
+            self.do(work, *args, **kwargs)
         self.assertEqual(caught.exception.code, code, caught.exception)
         return str(caught.exception.detail)
 
 
-def done(database: Database, work: Callable[[Connection], _T]) -> _T:
-    """:returns: what one transaction returned, in whatever thread."""
+def done(
+    database: Database,
+    work: Callable[Concatenate[Connection, _P], _T],
+    *args: _P.args,
+    **kwargs: _P.kwargs,
+) -> _T:
+    """:returns: what one transaction returned, in whatever thread asks."""
     results: list[_T] = []
     errors: list[BaseException] = []
-    running = Deferred.fromCoroutine(database.run(work))
+    running = Deferred.fromCoroutine(database.run(lambda c: work(c, *args, **kwargs)))
     running.addCallbacks(results.append, lambda failure: errors.append(failure.value))
     if errors:
         raise errors[0]

@@ -80,10 +80,10 @@ class LeaseBehaviour(Stores):
     def setUp(self) -> None:
         super().setUp()
         self.numbers = count()
-        self.do(lambda c: settle(c))
+        self.do(settle)
 
     def row(self) -> LeaseRow:
-        return self.do(lambda c: leases.read(c, "ber"))
+        return self.do(leases.read, "ber")
 
     def begin(self, connection: Connection, site: str) -> None:
         """A site, and no trace of a longer ttl at others."""
@@ -103,7 +103,7 @@ class LeaseBehaviour(Stores):
         change.
         """
         site = f"site-{next(self.numbers)}"
-        self.do(lambda c: self.begin(c, site))
+        self.do(self.begin, site)
         row = LeaseRow()
         for _ in range(data.draw(st.integers(1, 12))):
             statement, meaning = data.draw(operations(site, row))
@@ -114,61 +114,61 @@ class LeaseBehaviour(Stores):
             self.assertEqual(now, row)
 
     def test_other_sites_are_left_alone(self) -> None:
-        self.do(lambda c: settle(c, "muc"))
-        self.do(lambda c: leases.grant(c, "ber", 0, "s", "n", TTL, NOW))
-        self.do(lambda c: leases.record(c, "ber", 1, "s"))
+        self.do(settle, "muc")
+        self.do(leases.grant, "ber", 0, "s", "n", TTL, NOW)
+        self.do(leases.record, "ber", 1, "s")
         self.assertEqual(
             self.do(leases.rows), {"ber": LeaseRow(1, "s", "n", 1, TTL), "muc": LeaseRow()}
         )
-        self.assertEqual(self.do(lambda c: leases.rows(c, ["muc"])), {"muc": LeaseRow()})
+        self.assertEqual(self.do(leases.rows, ["muc"]), {"muc": LeaseRow()})
 
     def test_history(self) -> None:
         """Of each epoch, who had it; the newest first, a page at a time."""
-        self.do(lambda c: leases.grant(c, "ber", 0, "s", "n1", TTL, NOW))
-        self.do(lambda c: leases.take(c, "ber", 1, 0, "t", "n2", TTL, NOW + 5))
-        self.assertFalse(self.do(lambda c: leases.take(c, "ber", 1, 0, "t", "n3", TTL, NOW + 6)))
-        history = self.do(lambda c: leases.history(c, "ber"))
+        self.do(leases.grant, "ber", 0, "s", "n1", TTL, NOW)
+        self.do(leases.take, "ber", 1, 0, "t", "n2", TTL, NOW + 5)
+        self.assertFalse(self.do(leases.take, "ber", 1, 0, "t", "n3", TTL, NOW + 6))
+        history = self.do(leases.history, "ber")
         self.assertEqual(history, [(2, "n2", NOW + 5), (1, "n1", NOW)])
-        page = self.do(lambda c: leases.history(c, "ber", before=2, limit=1))
+        page = self.do(leases.history, "ber", before=2, limit=1)
         self.assertEqual(page, [(1, "n1", NOW)])
-        self.assertEqual(self.do(lambda c: leases.holder_of(c, "ber", 1)), "n1")
-        self.assertIsNone(self.do(lambda c: leases.holder_of(c, "ber", 3)))
+        self.assertEqual(self.do(leases.holder_of, "ber", 1), "n1")
+        self.assertIsNone(self.do(leases.holder_of, "ber", 3))
 
     def test_holds(self) -> None:
-        self.do(lambda c: leases.grant(c, "ber", 0, "s", "n1", TTL, NOW))
-        self.assertTrue(self.do(lambda c: leases.holds(c, "ber", 1, "s")))
-        self.assertFalse(self.do(lambda c: leases.holds(c, "ber", 1, "t")))
-        self.assertFalse(self.do(lambda c: leases.holds(c, "ber", 0, "s")))
+        self.do(leases.grant, "ber", 0, "s", "n1", TTL, NOW)
+        self.assertTrue(self.do(leases.holds, "ber", 1, "s"))
+        self.assertFalse(self.do(leases.holds, "ber", 1, "t"))
+        self.assertFalse(self.do(leases.holds, "ber", 0, "s"))
 
     def test_quarantine_of_all(self) -> None:
         """Patience is of the longest ttl in use: of any epoch, or of any that might have begun."""
-        self.do(lambda c: settle(c, "muc"))
-        self.do(lambda c: sites.set_ttl(c, "muc", 45_000))
-        self.do(lambda c: leases.grant(c, "ber", 0, "s", "n1", TTL, NOW))
+        self.do(settle, "muc")
+        self.do(sites.set_ttl, "muc", 45_000)
+        self.do(leases.grant, "ber", 0, "s", "n1", TTL, NOW)
         self.assertEqual(self.do(leases.quarantine), ["ber", "muc"])
         rows = self.do(leases.rows)
         self.assertEqual(rows["ber"], lease.quarantined(LeaseRow(1, "s", "n1", 0, TTL), 45_000))
         self.assertEqual(rows["muc"], lease.quarantined(LeaseRow(), 45_000))
 
     def test_quarantine_of_nothing(self) -> None:
-        self.refused("not-found", lambda c: leases.quarantine(c, "nowhere"))
+        self.refused("not-found", leases.quarantine, "nowhere")
 
     def test_no_site(self) -> None:
-        self.refused("not-found", lambda c: leases.read(c, "nowhere"))
-        self.assertFalse(self.do(lambda c: leases.grant(c, "nowhere", 0, "s", "n", TTL, NOW)))
+        self.refused("not-found", leases.read, "nowhere")
+        self.assertFalse(self.do(leases.grant, "nowhere", 0, "s", "n", TTL, NOW))
 
     def test_site_of_a_name_that_was_taken(self) -> None:
         """
         Whoever booted machines there may not know yet that the site is gone: the lease is
         nobody's until patience is over, and its epochs go on.
         """
-        self.do(lambda c: leases.grant(c, "ber", 0, "s", "n1", TTL, NOW))
-        self.do(lambda c: leases.record(c, "ber", 1, "s"))
-        self.do(lambda c: sites.remove(c, "ber"))
-        self.refused("not-found", lambda c: leases.read(c, "ber"))
-        self.do(lambda c: settle(c))
+        self.do(leases.grant, "ber", 0, "s", "n1", TTL, NOW)
+        self.do(leases.record, "ber", 1, "s")
+        self.do(sites.remove, "ber")
+        self.refused("not-found", leases.read, "ber")
+        self.do(settle)
         self.assertEqual(self.row(), lease.quarantined(LeaseRow(1), 60_000))
-        self.assertEqual(self.do(lambda c: leases.history(c, "ber")), [])
+        self.assertEqual(self.do(leases.history, "ber"), [])
 
 
 class SQLiteLeaseTests(OverSQLite, LeaseBehaviour, SynchronousTestCase):
