@@ -153,6 +153,11 @@ class Config:
     log: str
     log_file: str
 
+    @property
+    def keys_dir(self) -> Path:
+        """Where the gateway's own keys are, and nothing else: what to copy to another host."""
+        return self.data_dir / "keys"
+
 
 @frozen
 class Reading:

@@ -108,8 +108,7 @@ class Hub:
         before = self._nodes.get(live.node)
         if before is not None and before.session == live.session:
             live.ack = before.ack
-            self._drop(before)
-            before.stream.finish()
+            self.leave(before)
         elif before is not None:
             self.close(before.session, "superseded")
         live.wrote_at = self._monotonic()
@@ -153,12 +152,22 @@ class Hub:
         if live is not None:
             live.ack = rendered(ack)
 
+    def leave(self, live: Live) -> None:
+        """Its session goes on by another stream: this one ends without a word."""
+        self._drop(live)
+        live.stream.finish()
+
     def close(self, session: str, reason: str) -> None:
         """A session is over: its stream says why, and ends."""
         live = self._lives.get(session)
         if live is not None:
             self._drop(live)
             live.stream.finish(line(live.seq, members(Close(reason)), live.ack))
+
+    def stop(self) -> None:
+        """This process stops; the sessions go on by their next streams."""
+        for live in self:
+            self.close(live.session, "stopping")
 
     def tick(self) -> None:
         """Called several times within each heartbeat: whoever heard nothing for long is pinged."""

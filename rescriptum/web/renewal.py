@@ -46,9 +46,10 @@ class CertificateService(Service):
 
     def _hung_up(self, number: int, frame: FrameType | None) -> None:
         # Between any two instructions: the reactor's turn does the work.
-        self._reactor.callFromThread(self._renew)
+        self._reactor.callFromThread(self.renew)
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
+        """Show what the files hold now; where they cannot be used, what was shown before."""
         assert self._certificate is not None, "not started"
         try:
             self._certificate.reload()

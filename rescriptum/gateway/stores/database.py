@@ -57,7 +57,7 @@ class Database:
         :raises ConfigError: for what an operator has to mend.
         :raises Rejected: ``store-unavailable``, where nobody answers.
         """
-        await self._workers.run(self._open)
+        await self._workers.run(self.open)
 
     async def close(self) -> None:
         """Let go of every connection; running transactions end first, where there is a pool."""
@@ -118,7 +118,8 @@ class Database:
             raise Rejected("store-unavailable", "the gateway is stopping")
         return self._engine
 
-    def _open(self) -> None:
+    def open(self) -> None:
+        """As :meth:`start`, in whichever thread this is: it blocks."""
         if self._engine is not None:
             return
         try:
