@@ -61,6 +61,7 @@ def _bmc(kind: str, operation: str, arguments: Callable[[Facts], JSON]) -> Step:
         wanted=lambda facts: bool(facts.subject.bmc_address),
         order=order,
         waits_for="a site agent",
+        needs_bmc=True,
     )
 
 

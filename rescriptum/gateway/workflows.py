@@ -82,6 +82,7 @@ class Step:
     :ivar wanted: whether it is done at all, for this machine and these parameters.
     :ivar destructive: whether approvers have to agree, where the trust bundle has any.
     :ivar waits_for: what people read while nothing can be sent.
+    :ivar needs_bmc: whether it is for machines with a BMC alone.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Step:
     until: Callable[[Facts], bool] | None = None
     destructive: bool = False
     waits_for: str = ""
+    needs_bmc: bool = False
     seconds: int = STEP_SECONDS
 
 

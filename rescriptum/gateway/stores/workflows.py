@@ -84,6 +84,23 @@ def update_step(connection: Connection, process: str, step: WorkflowStep) -> boo
     return True
 
 
+def revise_step(connection: Connection, process: str, step: WorkflowStep) -> bool:
+    """
+    Write ``step``, which is under way or was done before.
+
+    :returns: whether ``process`` still carries the workflow on; else nothing changed.
+    """
+    bounded("detail", step.detail, DETAIL)
+    mine = (workflows.c.id == step.workflow) & (workflows.c.process == process)
+    begun = mine & (workflows.c.step >= step.number)
+    if not _changed(connection, begun, {"process": process}):
+        return False
+    here = (workflow_steps.c.workflow == step.workflow) & (workflow_steps.c.number == step.number)
+    connection.execute(update(workflow_steps).where(here).values(columns(step)))
+    notify(connection, "workflows", step.workflow)
+    return True
+
+
 def advance(connection: Connection, workflow: str, process: str, step: int) -> bool:
     """:param step: that is done. :returns: whether the next one is under way now, by this."""
     return _moved(connection, workflow, process, step, {"step": step + 1})
@@ -117,15 +134,17 @@ def cancel(connection: Connection, workflow: str, reason: str, now: int) -> bool
 
 
 def claim(
-    connection: Connection, process: str, alive: Collection[str], limit: int = LIMIT
+    connection: Connection, process: str, alive: Collection[str] | None, limit: int = LIMIT
 ) -> list[Workflow]:
     """
     Take over what nobody carries on.
 
-    :param alive: processes whose workflows stay theirs.
+    :param alive: processes whose workflows stay theirs; None: whoever has one keeps it.
     :returns: what is ``process``'s from now on.
     """
-    orphaned = workflows.c.process.is_(None) | workflows.c.process.not_in(sorted(alive))
+    orphaned: ColumnElement[bool] = workflows.c.process.is_(None)
+    if alive is not None:
+        orphaned |= workflows.c.process.not_in(sorted(alive))
     running = workflows.c.finished_at.is_(None)
     statement = select(workflows).where(running & orphaned).order_by(workflows.c.created_at)
     claimed = []
@@ -135,6 +154,13 @@ def claim(
             claimed.append(get(connection, each.id))
             notify(connection, "workflows", each.id)
     return claimed
+
+
+def carried(connection: Connection, process: str) -> list[str]:
+    """:returns: ids of what ``process`` carries on, the oldest first."""
+    mine = (workflows.c.process == process) & workflows.c.finished_at.is_(None)
+    order = select(workflows.c.id).where(mine).order_by(workflows.c.created_at, workflows.c.id)
+    return list(connection.execute(order).scalars())
 
 
 def _moved(

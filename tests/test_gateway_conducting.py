@@ -1,0 +1,427 @@
+"""Tests for ``rescriptum.gateway.conducting``, ``conductor`` and ``standings``."""
+
+from collections.abc import Callable
+from itertools import count
+from typing import TypeVar
+
+from sqlalchemy import Connection
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from rescriptum.contract.commands import Result
+from rescriptum.contract.joining import Role, TrustBundle
+from rescriptum.contract.jose import digest
+from rescriptum.contract.keys import generate, public_jwk, trusted
+from rescriptum.contract.structure import JSON
+from rescriptum.gateway.conducting import Means, cancel, start
+from rescriptum.gateway.conductor import Conductor
+from rescriptum.gateway.peers import PATIENCE, Peers
+from rescriptum.gateway.plans import token_ref
+from rescriptum.gateway.records import (
+    ApprovalRow,
+    CommandRow,
+    CommandState,
+    Image,
+    Machine,
+    Workflow,
+    WorkflowState,
+)
+from rescriptum.gateway.signing import Worker
+from rescriptum.gateway.statements import approval, certificate
+from rescriptum.gateway.stores import (
+    batches,
+    commands,
+    events,
+    images,
+    leases,
+    machines,
+    nodes,
+    secrets,
+    tokens,
+    workflows,
+)
+from rescriptum.gateway.stores.database import Database
+from rescriptum.gateway.trust import set_trust
+from rescriptum.gateway.workflows import STEP_SECONDS
+
+from . import gateway_stores
+from .gateway_stores import NOW, settle
+
+_T = TypeVar("_T")
+
+ROOT, WORKER, APPROVER = generate("Ed25519"), generate("Ed25519"), generate("Ed25519")
+OK = Result(True, "ok")
+IMAGE: JSON = {"sha256": "ab" * 32, "url": "https://images.example.com/debian.raw"}
+KINDS = [
+    "boot.prepareRamdisk",
+    "bmc.boot",
+    "bmc.power",
+    "disk.wipe",
+    "image.write",
+    "seed.write",
+    "boot.kexec",
+]
+MACHINE = Machine(
+    "m1",
+    "ber",
+    ("52:54:00:00:00:01",),
+    bmc_address="192.0.2.9",
+    bmc_driver="redfish",
+    credential_ref="m1-bmc",
+)
+
+
+class Case(gateway_stores.OverSQLite, SynchronousTestCase):
+    """
+    A machine with a BMC at a site with two agents, the first of which holds the boot lease.
+
+    :ivar now: Unix time, and the clock of every process.
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.numbers = count(1)
+        self.now = float(NOW)
+        self.signer: Worker | None = None
+        self.do(settle, "ber", "node-1", "node-2")
+        self.do(self.grant, "node-1")
+        self.do(machines.create, MACHINE, NOW)
+        self.conductor = self.process("g1")
+        self.look()
+
+    def process(self, name: str, database: Database | None = None) -> Conductor:
+        """:returns: another gateway process."""
+        opened = database or self.database
+        return Conductor(opened, self.means(name), lambda: self.now, lambda: self.now)
+
+    def means(self, process: str = "g1") -> Means:
+        return Means(
+            process=process,
+            new_id=lambda: f"id-{next(self.numbers)}",
+            new_token=lambda: f"token-{next(self.numbers)}",
+            seal=lambda name, value: f"sealed {name} ".encode() + value,
+            worker=lambda: self.signer,
+        )
+
+    @staticmethod
+    def grant(connection: Connection, node: str) -> None:
+        row = leases.read(connection, "ber")
+        if row.holder_node is not None:
+            leases.release(connection, "ber", row.epoch, row.holder_node)
+        session = f"session-of-{node}"
+        assert leases.grant(connection, "ber", row.epoch, session, node, 15_000, NOW)
+
+    def begin(self, kind: str = "deploy", **parameters: object) -> str:
+        def begun(connection: Connection) -> Workflow:
+            said = {**IMAGE, **parameters} if kind == "deploy" else parameters
+            return start(connection, self.means(), kind, "m1", said, "ada", int(self.now))
+
+        name = self.do(begun).id
+        self.look()
+        return name
+
+    def look(self, conductor: Conductor | None = None) -> None:
+        looked = (conductor or self.conductor).look(None)
+        self.successResultOf(Deferred.fromCoroutine(looked))
+
+    def later(self, seconds: float) -> None:
+        self.now += seconds
+        self.look()
+
+    def read(self, work: Callable[[Connection], _T]) -> _T:
+        return self.do(work)
+
+    def row(self, name: str) -> Workflow:
+        return self.do(workflows.get, name)
+
+    def states(self, name: str) -> list[str]:
+        return [each.state.value for each in self.do(workflows.steps, name)]
+
+    def sent(self, name: str) -> list[CommandRow]:
+        """:returns: all its commands, the oldest first."""
+        found = self.do(commands.listing, workflow=name).items
+        return sorted(found, key=lambda each: int(each.id.removeprefix("id-")))
+
+    def answer(self, command: CommandRow, result: Result = OK) -> None:
+        self.do(commands.finished, command.id, command.node, result, int(self.now))
+        self.look()
+
+    def join(self, name: str) -> None:
+        """The machine's ramdisk joins by the workflow's token."""
+        sealed = self.do(secrets.get, token_ref(name)).decode()
+        token = sealed.rpartition(" ")[2]
+
+        def joined(connection: Connection) -> None:
+            row = tokens.use(
+                connection, digest(token.encode()), "ber", Role.RAMDISK, "rd", int(self.now)
+            )
+            assert (row.machine, row.workflow) == ("m1", name)
+            nodes.add(connection, gateway_stores.node("rd", "ber", Role.RAMDISK))
+
+        self.do(joined)
+        self.look()
+
+    def boot(self, name: str) -> None:
+        """Everything until the ramdisk has joined."""
+        for _ in range(3):
+            self.answer(self.sent(name)[-1])
+        self.join(name)
+
+
+class DeployTests(Case):
+    def test_the_whole_way(self) -> None:
+        """Each step's command is sent when the one before it has succeeded; then it is done."""
+        name = self.begin()
+        self.boot(name)
+        for _ in range(3):
+            self.answer(self.sent(name)[-1])
+        self.assertEqual(
+            [(each.kind, each.node) for each in self.sent(name)],
+            [
+                ("boot.prepareRamdisk", "node-1"),
+                ("bmc.boot", "node-1"),
+                ("bmc.power", "node-1"),
+                ("disk.wipe", "rd"),
+                ("image.write", "rd"),
+                ("boot.kexec", "rd"),
+            ],
+        )
+        row = self.row(name)
+        self.assertEqual((row.state, row.finished_at), (WorkflowState.DONE, int(self.now)))
+        self.assertEqual(self.states(name), [*["done"] * 6, "skipped", "done", "skipped"])
+        said = self.do(events.after, 0, subject=name, kind="workflow.done")
+        self.assertEqual(len(said), 1)
+
+    def test_what_its_agents_may_ask_for(self) -> None:
+        """The BMC's credential for what goes to it, and the join token for the boot entry."""
+        name = self.begin(user_data_ref="m1-seed")
+        self.boot(name)
+        for _ in range(3):
+            self.answer(self.sent(name)[-1])
+        refs = {each.kind: each.secret_refs for each in self.sent(name)}
+        self.assertEqual(refs["boot.prepareRamdisk"], (token_ref(name),))
+        self.assertEqual(refs["bmc.power"], ("m1-bmc",))
+        self.assertEqual(refs["seed.write"], ("m1-seed",))
+        self.assertEqual(refs["disk.wipe"], ())
+
+    def test_its_token_ends_with_it(self) -> None:
+        name = self.begin()
+        self.do(secrets.get, token_ref(name))
+        self.answer(self.sent(name)[-1], Result(False, "invalid-payload", "no such MAC"))
+        row = self.row(name)
+        self.assertEqual(row.state, WorkflowState.FAILED)
+        self.assertEqual(row.reason, "boot.prepareRamdisk: invalid-payload: no such MAC")
+        self.refused("not-found", secrets.get, token_ref(name))
+
+    def test_a_bmc_that_says_no(self) -> None:
+        """Its command succeeds: that is what it was to find out. The workflow does not."""
+        name = self.begin()
+        self.answer(self.sent(name)[-1])
+        said = Result(True, "ok", data={"ok": False, "code": "auth-failed", "detail": "401"})
+        self.answer(self.sent(name)[-1], said)
+        self.assertEqual(self.row(name).reason, "boot.setOverride: auth-failed: 401")
+
+    def test_an_image_by_its_name(self) -> None:
+        image = Image("debian", "cd" * 32, "https://images.example.com/x", "zstd", created_at=NOW)
+        self.do(images.create, image, NOW)
+        made = self.do(
+            lambda c: start(c, self.means(), "deploy", "m1", {"image": "debian"}, "ada", NOW)
+        )
+        self.assertEqual(made.parameters["sha256"], "cd" * 32)
+        self.assertEqual(made.parameters["format"], "zstd")
+
+    def test_what_cannot_begin(self) -> None:
+        def begin(kind: str, machine: str, parameters: JSON) -> Callable[[Connection], Workflow]:
+            return lambda c: start(c, self.means(), kind, machine, parameters, "ada", NOW)
+
+        self.do(machines.create, Machine("bare", "ber", ()), NOW)
+        for code, kind, machine, parameters in (
+            ("invalid-payload", "explode", "m1", {}),
+            ("not-found", "wipe", "m9", {}),
+            ("not-found", "deploy", "m1", {"image": "nothing"}),
+            ("invalid-payload", "deploy", "m1", {}),
+            ("invalid-payload", "wipe", "bare", {}),
+            ("invalid-payload", "power", "bare", {"action": "on"}),
+        ):
+            parameters_: JSON = dict(parameters)
+            self.refused(code, begin(kind, machine, parameters_))
+        self.begin()
+        self.refused("in-use", begin("wipe", "m1", {}))
+
+    def test_the_lease_moves(self) -> None:
+        """Until the ramdisk has joined, whoever boots machines now has its entry as well."""
+        name = self.begin()
+        for _ in range(3):
+            self.answer(self.sent(name)[-1])
+        self.do(self.grant, "node-2")
+        self.later(1)
+        self.later(1)
+        again = self.sent(name)[3:]
+        self.assertEqual([(each.kind, each.node) for each in again], [(KINDS[0], "node-2")])
+        self.join(name)
+        self.assertEqual(self.sent(name)[-1].kind, "disk.wipe")
+        self.do(self.grant, "node-1")
+        self.later(1)
+        self.assertEqual(self.sent(name)[-1].kind, "disk.wipe")
+
+    def test_nobody_boots_it(self) -> None:
+        """Time is up at last, it is said what was missing, and what was sent is taken back."""
+        name = self.begin()
+        for _ in range(2):
+            self.answer(self.sent(name)[-1])
+        self.later(STEP_SECONDS + 1)
+        row = self.row(name)
+        self.assertEqual(row.reason, "power.setPower: timeout: a site agent")
+        self.assertEqual(self.sent(name)[-1].state, CommandState.REVOKED)
+
+    def test_cancelled(self) -> None:
+        """What its agents have not begun is taken back, and nothing more is sent."""
+        name = self.begin()
+        self.assertTrue(self.do(cancel, name, "cancelled by ada", NOW))
+        self.assertFalse(self.do(cancel, name, "cancelled by bob", NOW))
+        self.look()
+        self.assertEqual(self.row(name).state, WorkflowState.CANCELLED)
+        self.assertEqual(self.sent(name)[0].state, CommandState.REVOKED)
+        self.refused("not-found", secrets.get, token_ref(name))
+
+    def test_its_machine_is_gone(self) -> None:
+        """Not while a workflow is about it."""
+        self.begin()
+        self.refused("in-use", machines.remove, "m1")
+
+
+class ApprovalTests(Case):
+    """Agents know a command root and an approver."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        roots, approvers = (public_jwk(ROOT),), (public_jwk(APPROVER),)
+        bundle = TrustBundle(tuple(map(dict, roots)), tuple(map(dict, approvers)), 1)
+        self.do(set_trust, bundle)
+        text = certificate(ROOT, dict(public_jwk(WORKER)), KINDS, NOW)
+        self.signer = Worker.certified(WORKER, text, trusted(ROOT))
+
+    def approve(self, name: str, digests: list[str]) -> None:
+        signed = approval(APPROVER, name, digests, int(self.now))
+        row = ApprovalRow(name, APPROVER.thumbprint(), signed, int(self.now) + 3600, NOW)
+        self.do(batches.approve, row)
+        self.look()
+
+    def test_all_that_destroys_is_approved_at_once(self) -> None:
+        """And is sent one after the other all the same, each when its turn has come."""
+        name = self.begin(user_data_ref="m1-seed")
+        self.boot(name)
+        drafted = self.do(commands.listing, batch=name).items
+        self.assertEqual(
+            {each.kind for each in drafted}, {"disk.wipe", "image.write", "seed.write"}
+        )
+        self.assertEqual({each.state for each in drafted}, {CommandState.WAITING})
+        [wipe] = [each for each in self.do(workflows.steps, name) if each.name == "disk.wipe"]
+        self.assertEqual(wipe.reason, "waits for approval")
+        self.approve(name, [each.digest for each in drafted])
+        for kind in ("disk.wipe", "image.write", "seed.write"):
+            on_their_way = [
+                each.kind
+                for each in self.do(commands.listing, batch=name).items
+                if each.state is CommandState.QUEUED
+            ]
+            self.assertEqual(on_their_way, [kind])
+            [row] = [each for each in self.sent(name) if each.kind == kind]
+            self.assertEqual(len(row.envelope.approvals), 1)
+            self.answer(row)
+        self.assertEqual(self.sent(name)[-1].kind, "boot.kexec")
+
+    def test_an_approval_of_something_else(self) -> None:
+        """The digests count, not the batch's name."""
+        name = self.begin()
+        self.boot(name)
+        self.approve(name, ["sha256:" + "0" * 64])
+        self.assertEqual({each.state for each in self.do(commands.listing, batch=name).items},
+                         {CommandState.WAITING})  # fmt: skip
+
+    def test_nobody_approves(self) -> None:
+        name = self.begin()
+        self.boot(name)
+        self.later(STEP_SECONDS + 1)
+        self.assertEqual(self.row(name).state, WorkflowState.RUNNING)
+        self.later(86_400)
+        row = self.row(name)
+        self.assertEqual(row.state, WorkflowState.FAILED)
+        self.assertNotIn(
+            CommandState.WAITING,
+            {each.state for each in self.do(commands.listing, batch=name).items},
+        )
+
+    def test_a_worker_that_may_not(self) -> None:
+        """The workflow fails, and says what is missing."""
+        text = certificate(ROOT, dict(public_jwk(WORKER)), ["bmc.power"], NOW)
+        self.signer = Worker.certified(WORKER, text, trusted(ROOT))
+        name = self.begin()
+        self.assertIn("does not allow boot.prepareRamdisk", self.row(name).reason)
+
+
+class ProcessTests(Case):
+    def test_a_process_that_is_killed_at_any_transaction(self) -> None:
+        """
+        Whoever takes over goes on where it was: the same commands are sent, each once. What is
+        not committed never was, so it is enough to change processes between any two looks.
+        """
+        name = self.begin()
+        process = 1
+        for _ in range(40):
+            process += 1
+            self.conductor = self.process(f"g{process}")
+            self.look()
+            self.later(PATIENCE)  # the last one has not beaten meanwhile
+            if self.row(name).state is not WorkflowState.RUNNING:
+                break
+            self.assertEqual(self.row(name).process, f"g{process}")
+            steps = self.do(workflows.steps, name)
+            here = steps[self.row(name).step]
+            if here.name == "joined":
+                self.join(name)
+            elif here.command is not None:
+                row = self.do(commands.get, here.command)
+                self.do(commands.finished, row.id, row.node, OK, int(self.now))
+        self.assertEqual(self.row(name).state, WorkflowState.DONE)
+        self.assertEqual(len(self.sent(name)), 6)
+
+    def test_two_at_once(self) -> None:
+        """A process that lives keeps its workflows; one that comes gets what nobody has."""
+        name = self.begin()
+        other = self.process("g2", self.opened(self.url))
+        self.look(other)
+        self.assertEqual(self.row(name).process, "g1")
+        self.assertEqual(len(self.sent(name)), 1)
+
+    def test_a_process_that_only_seemed_to_be_gone(self) -> None:
+        """It was paused; its workflow is another's, and it does nothing more about it."""
+        name = self.begin()
+        other = self.process("g2", self.opened(self.url))
+        self.look(other)
+        self.now += PATIENCE
+        self.look(other)
+        self.assertEqual(self.row(name).process, "g2")
+        row = self.sent(name)[0]
+        self.do(commands.finished, row.id, row.node, OK, int(self.now))
+        self.look()
+        self.assertEqual(len(self.sent(name)), 1)
+        self.look(other)
+        self.assertEqual(len(self.sent(name)), 2)
+
+
+class PeersTests(SynchronousTestCase):
+    def test_who_is_alive(self) -> None:
+        peers = Peers("own")
+        self.assertEqual(peers.observed({"own": 0, "other": 5}, 100.0), {"own", "other"})
+        self.assertEqual(peers.observed({"other": 5}, 100.0 + PATIENCE - 0.1), {"own", "other"})
+        alive = peers.observed({"other": 5}, 100.0 + PATIENCE)
+        self.assertEqual(alive, {"own"})
+        self.assertEqual(peers.gone(alive), {"other": 5})
+        self.assertEqual(peers.observed({"other": 6}, 200.0), {"own", "other"})
+
+    def test_the_forgotten_are_not_remembered(self) -> None:
+        peers = Peers("own")
+        peers.observed({"other": 5}, 0.0)
+        alive = peers.observed({}, 1000.0)
+        self.assertEqual((alive, peers.gone(alive)), ({"own"}, {}))
