@@ -118,14 +118,15 @@ class LifeTests(JournalCase):
         self.refused("replayed", self.journal.start, "c1", "b")
 
     def test_results_are_listed_some_at_a_time(self) -> None:
-        for number in range(5):
-            self.receive(command(f"c{number}"))
-            self.journal.finish(f"c{number}", DONE, "b", NOW)
+        """The oldest commands first."""
+        for name in ("e", "d", "c", "b", "a"):
+            self.receive(command(name))
+            self.journal.finish(name, DONE, "b", NOW)
         first = [each.command.command_id for each in self.journal.unacknowledged(2)]
-        self.assertEqual(first, ["c0", "c1"])
+        self.assertEqual(first, ["e", "d"])
         self.journal.acknowledge(first)
         rest = [each.command.command_id for each in self.journal.unacknowledged()]
-        self.assertEqual(rest, ["c2", "c3", "c4"])
+        self.assertEqual(rest, ["c", "b", "a"])
 
 
 class RecoveryTests(JournalCase):

@@ -309,6 +309,23 @@ class RevokeTests(RunnerCase):
         self.assertTrue(self.successResultOf(taking))
         self.assertEqual((self.echo.ran, self.result().code), ([], "revoked"))
 
+    def test_what_is_being_taken_need_not_wait_for_that(self) -> None:
+        """Its machine is busy for long: it is over at once nevertheless."""
+        self.take(slow("c1", "bmc1"))
+        self.workers.held = True
+        self.taking(command("c2", machine="bmc1"))
+        self.runner.revoke("c2")
+        self.workers.proceed()
+        self.assertEqual(self.result("c2").code, "revoked")
+
+    def test_what_cannot_begin_is_over(self) -> None:
+        """The disk is full, and then it is taken back."""
+        self.recording.broken = ("start",)
+        self.take(command())
+        self.runner.revoke("c1")
+        self.clock.advance(RETRY)
+        self.assertEqual(self.result().code, "revoked")
+
     def test_what_is_about_to_begin_does_not(self) -> None:
         """The journal is being told that it runs."""
         self.take(slow("c1", "bmc1"), command("c2", machine="bmc1"))
@@ -419,7 +436,9 @@ class StopTests(RunnerCase):
         self.assertEqual(self.result().code, "interrupted")
         self.assertEqual(self.echo.ran, ["c2"])
 
-    def test_a_result_that_comes_meanwhile_counts(self) -> None:
+    def stubborn(self) -> None:
+        """A kind that is done as soon as it is cancelled."""
+
         class Stubborn(Slow):
             async def run(self, context: object, payload: object) -> JSON:
                 try:
@@ -430,9 +449,25 @@ class StopTests(RunnerCase):
 
         self.slow = Stubborn()
         self.made()
+
+    def test_a_result_that_comes_meanwhile_counts(self) -> None:
+        self.stubborn()
         self.take(slow())
         self.successResultOf(self.runner.stop())
         self.assertEqual(self.result(), Result(True, "ok", data={"done": True}))
+
+    def test_a_result_that_cannot_be_written_is_not_waited_for(self) -> None:
+        self.stubborn()
+        self.take(slow())
+        self.recording.broken = ("finish",)
+        self.successResultOf(self.runner.stop())
+        self.assertEqual(self.state(), State.RUNNING)
+
+    def test_a_long_queue_stays_where_it_is(self) -> None:
+        self.made(abreast=1, waiting=256)
+        self.take(slow("c0"), *(command(f"c{number}") for number in range(1, 257)))
+        self.successResultOf(self.runner.stop())
+        self.assertEqual(len(self.journal.waiting()), 256)
 
     def test_what_is_being_taken_is_in_the_journal(self) -> None:
         self.workers.held = True

@@ -164,15 +164,13 @@ class Runner:
             new = await self._recording.receive(command, digest, octets)
         except Exception:  # noqa: BLE001 - whoever waits is told, whatever it is
             del self._jobs[command.command_id]
-            if not taking.called:
-                taking.errback(Failure())
+            taking.errback(Failure())
             return
         if new:
             self._add(job)
         else:
             del self._jobs[command.command_id]
-        if not taking.called:
-            taking.callback(new)
+        taking.callback(new)
         self._begin()
 
     def _add(self, job: _Job) -> None:
