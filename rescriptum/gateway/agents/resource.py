@@ -123,7 +123,7 @@ class Agents:
         try:
             answer = await self._admitted(message(JoinRequest, request))
         except Rejected as e:
-            self._log.info("Join from {peer} refused: {reason}", peer=request.peer, reason=str(e))
+            self._log.info("Join refused: {reason}", peer=request.peer, reason=str(e))
             if e.status == 403:
                 seconds = self._lockout.failed(host, monotonic())
                 if seconds:
@@ -135,7 +135,7 @@ class Agents:
             raise
         self._lockout.succeeded(host)
         self._log.info(
-            "{node} joined site {site} from {peer}",
+            "{node} joined site {site}",
             node=answer.node_id,
             site=answer.site,
             peer=request.peer,
@@ -177,7 +177,7 @@ class Agents:
         for each in over:
             self._hub.close(each, "superseded")
         self._log.info(
-            "{node} says Hello from {peer}: session {session}",
+            "{node} says Hello: session {session}",
             node=node.id,
             peer=request.peer,
             session=row.id,
@@ -243,7 +243,7 @@ class Agents:
         now = self._terms.monotonic()
         self._noise.look(now)
         if done.status >= 400 and done.reason and self._noise.add(now):
-            self._log.info("{peer}: {reason}", peer=done.peer, reason=done.reason)
+            self._log.info("Refused: {reason}", peer=done.peer, reason=done.reason)
 
     def closed(self, peer: tuple[str, int]) -> None:
         """Nothing is counted for a connection."""
