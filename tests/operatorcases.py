@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from twisted.internet.task import Clock
 
 from rescriptum.contract.jose import digest
+from rescriptum.contract.refusals import REFUSALS
 from rescriptum.contract.structure import JSON
 from rescriptum.gateway.api import openapi
 from rescriptum.gateway.api.call import Means
@@ -169,8 +170,6 @@ class OperatorCase(OverSQLite):
         """:returns: what an operation is refused with, which the document has."""
         operation = BY_NAME[name]
         self.assertIn(code, openapi.refusals(operation), name)
-        from rescriptum.contract.refusals import REFUSALS
-
         said = self.call(name, *captures, status=REFUSALS[code].status, **how)
         self.assertEqual(said["code"], code, said)
         self.assertTrue(said["advice"])

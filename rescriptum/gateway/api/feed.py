@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from attrs import define, field
 from sqlalchemy import Connection
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
@@ -213,7 +213,7 @@ class Feed:
     def _looked(self, result: object) -> None:
         self._looking = None
         if isinstance(result, Failure):
-            if not result.check(RescriptumError):
+            if not result.check(RescriptumError, CancelledError):
                 self._log.failure("Events could not be told", result)
         elif self._again:
             self._again = False
@@ -222,7 +222,7 @@ class Feed:
     def _changed(self, topic: Topic, key: str) -> None:
         """No event of its own, but worth reading again what it names: progress, a session."""
         text = _message("changed", {"topic": topic, "key": key}, None).encode()
-        for each in self._followers:
+        for each in tuple(self._followers):
             if key in (each.subject, each.site) or (each.subject is None and each.site is None):
                 each.stream.write(text)
 

@@ -314,7 +314,7 @@ OPERATIONS: Final = (
         takes=work.WorkflowStart,
         gives=work.Workflow,
         status=201,
-        refusals=("not-found", "unknown-kind", "invalid-payload", "conflict"),
+        refusals=("not-found", "invalid-payload", "in-use", "conflict"),
     ),
     Operation(
         "workflow-show",

@@ -6,11 +6,10 @@ from ...contract.commands import Approval, Command
 from ...contract.joining import TrustBundle
 from ...contract.jose import opened
 from ...contract.keys import public_keys
-from ...contract.kinds import destructive
 from ...contract.refusals import Rejected
 from ...contract.structure import parsed, structured
+from ..issuing import Issue, issue, needs_approval, released
 from ..records import ApprovalRow, Batch, CommandRow, CommandState
-from ..signing import Draft, enveloped
 from ..stores import batches, commands, events, nodes
 from ..stores.rows import MOST
 from ..trust import trust
@@ -53,45 +52,27 @@ def command_send(connection: Connection, call: Call) -> Shown:
         raise Rejected("not-found", f"node {node.id} was removed")
     if node.kinds and sent.kind not in node.kinds:
         raise Rejected("unknown-kind", f"{node.id} runs {', '.join(node.kinds)}"[:500])
-    new = call.new_id()
-    draft = Draft.of(
-        Command(
-            new,
-            node.id,
-            sent.kind,
-            sent.payload,
-            new,
-            STEP,
-            call.now,
-            call.now + sent.lifetime_s,
-            sent.attested,
-        )
-    )
-    bundle = trust(connection)
     batch = None
-    if destructive(sent.kind) and (bundle.command_roots or bundle.approvers):
+    if needs_approval(sent.kind, trust(connection)):
         batch = call.new_id()
         about = sent.about or f"{sent.kind} on {node.id}"
         batches.create(connection, Batch(batch, call.now, about))
-    row = CommandRow(
-        new,
-        node.id,
-        sent.kind,
-        new,
-        STEP,
-        draft.octets,
-        draft.digest,
-        enveloped(draft, call.means.worker(), call.now),
-        call.now,
-        draft.command.not_after,
-        batch,
-        sent.attested,
-        sent.secret_refs,
-        CommandState.QUEUED if batch is None else CommandState.WAITING,
+    new = call.new_id()
+    wanted = Issue(
+        id=new,
+        node=node.id,
+        kind=sent.kind,
+        payload=sent.payload,
+        workflow=new,
+        step=STEP,
+        life=sent.lifetime_s,
+        secret_refs=sent.secret_refs,
+        attested=sent.attested,
+        batch=batch,
     )
-    commands.add(connection, row)
+    made = issue(connection, wanted, call.means.worker(), call.now)
     call.changed(connection, "command.sent", new, node.site, node=node.id, kind=sent.kind)
-    return _command(commands.get(connection, new), whole=True)
+    return _command(made, whole=True)
 
 
 def command_show(connection: Connection, call: Call) -> Shown:
@@ -141,33 +122,10 @@ def approve(connection: Connection, call: Call) -> ShownBatch:
         raise Rejected("conflict", "the approval lists no command of the batch that still waits")
     row = ApprovalRow(batch.id, signed.kid, text, said.not_after, call.now)
     batches.approve(connection, row)
-    released = [each.id for each in waiting if _released(connection, call, each, bundle)]
-    call.changed(
-        connection, "batch.approved", batch.id, None, approver=signed.kid, released=released
-    )
+    worker = call.means.worker()
+    sent = [each.id for each in waiting if released(connection, each, bundle, worker, call.now)]
+    call.changed(connection, "batch.approved", batch.id, None, approver=signed.kid, released=sent)
     return _batch(connection, batch, bundle)
-
-
-def _released(connection: Connection, call: Call, row: CommandRow, bundle: TrustBundle) -> bool:
-    assert row.batch is not None
-    good = []
-    for each in batches.approvals_of(connection, row.batch):
-        if each.not_after > call.now and row.digest in _digests(each, bundle):
-            good.append(each.signed)
-    if len(good) < max(1, bundle.quorum):
-        return False
-    draft = Draft.stored(row.claims)
-    envelope = enveloped(draft, call.means.worker(), call.now, good)
-    return commands.approved(connection, row.id, envelope)
-
-
-def _digests(approval: ApprovalRow, bundle: TrustBundle) -> tuple[str, ...]:
-    """:returns: of nothing, where the approver is none any more."""
-    try:
-        signed = opened("approval", approval.signed, public_keys(bundle.approvers, "Ed25519"))
-        return structured(Approval, signed.claims).command_digests
-    except Rejected:
-        return ()
 
 
 def _of(connection: Connection, batch: Batch) -> tuple[CommandRow, ...]:
