@@ -19,7 +19,8 @@ _LAST: Final = b"0\r\n\r\n"
 
 class ChunkedStream(Stream):
     """
-    Satisfies :class:`~.stream.Stream`, and to its connection :class:`~.wire.Transfer`.
+    Satisfies :class:`rescriptum.web.stream.Stream`, and to its connection
+    :class:`rescriptum.web.wire.Transfer`.
 
     Bytes that find no room on the wire are kept here, and given to it piece by piece.
     """

@@ -17,8 +17,7 @@ class Stream(Protocol):
     No call of it blocks, raises, or calls back: :attr:`ended` is told in a later turn of the
     reactor, so that one may write to many streams in a loop. After the end all calls are ignored.
 
-    :cvar ROOM: bytes that may wait for a client, where its :class:`~.reply.StreamReply` does not
-        say.
+    :cvar ROOM: bytes that may wait for a client, where its reply says nothing else.
     :ivar ended: told once, and never again, why the stream ended: ``closed`` (it was finished),
         ``lost`` (the client left), ``slow-reader`` (more was waiting than there is room for),
         ``stopping`` (the server stops), or the reason that it was aborted with.

@@ -84,7 +84,7 @@ class Wire(Protocol):
     def resume_reading(self) -> None: ...
 
     def watch(self, watched: bool) -> None:
-        """Notice a client that was cut off: see :mod:`.liveness`."""
+        """Notice a client that was cut off: see :mod:`rescriptum.web.liveness`."""
 
 
 class DirectWire:
