@@ -202,11 +202,9 @@ class FeedTests(FeedCase, SynchronousTestCase):
         everything.heard(), one.heard()
         self.notices.tell("workflows", "wf-1")
         self.notices.tell("workflows", "wf-2")
-        told = Heard("changed", {"topic": "workflows", "key": "wf-1"})
-        self.assertEqual(
-            everything.heard(), [told, evolve(told, data={**told.data, "key": "wf-2"})]
-        )
-        self.assertEqual(one.heard(), [told])
+        told = [Heard("changed", {"topic": "workflows", "key": key}) for key in ("wf-1", "wf-2")]
+        self.assertEqual(everything.heard(), told)
+        self.assertEqual(one.heard(), told[:1])
 
     def test_stopping(self) -> None:
         stream = self.follow()
