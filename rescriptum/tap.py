@@ -2,16 +2,26 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, ClassVar, NoReturn, cast
 
 from twisted.application.service import IService
 from twisted.python.usage import Options as UsageOptions
+from twisted.python.usage import UsageError
 
 from . import __version__
 from .config import Config, read
 from .errors import ConfigError
 from .logs import STREAMS
+from .values import Problem
+
+if TYPE_CHECKING:
+    from .agent.config import SiteConfig
+    from .gateway.config import Config as GatewayConfig
+
+#: Characters of a join token.
+_TOKEN = 128
 
 
 class RoleOptions(UsageOptions):
@@ -62,12 +72,112 @@ class ServeOptions(RoleOptions):
     )
 
 
+class SiteOptions(RoleOptions):
+    """
+    The site agent.
+
+    :ivar site: its configuration; there once the options are parsed.
+    :ivar token: for joining; None: none was given.
+    """
+
+    synopsis = "[--config FILE]"
+    longdesc = (
+        "The site agent: one session with a gateway, for the machines of one site. It joins with a"
+        " token at its first start (--token-file, or RESCRIPTUM_JOIN_TOKEN), and keeps its identity"
+        " in data_dir."
+    )
+    optParameters: ClassVar[list[list[str | None]]] = [
+        ["config", "c", "/etc/rescriptum/site.toml", "The agent's TOML file."],
+        ["token-file", "t", None, "A file with a join token (or RESCRIPTUM_JOIN_TOKEN)."],
+    ]
+    optFlags: ClassVar[list[list[str | None]]] = [
+        ["fake-hardware", None, "For tests: the gateway may be reached by http://."],
+    ]
+
+    site: "SiteConfig"
+    token: str | None
+
+    def parseOptions(self, options: Sequence[str] | None = None) -> None:
+        """What is not an option of this role ends here, by exit code 2."""
+        try:
+            super().parseOptions(options)
+        except UsageError as e:
+            _refuse(ConfigError([Problem("twistd rescriptum site", str(e))]))
+
+    def parseArgs(self, *extra: str) -> None:
+        """:raises UsageError: for any: a file is named by ``--config``."""
+        if extra:
+            raise UsageError(f"takes no argument, and got {extra[0]!r}")
+
+    def postOptions(self) -> None:
+        """A configuration that cannot start ends here, with all its problems, by exit code 2."""
+        from .agent.config import read as read_site
+
+        try:
+            self.site = read_site(Path(self["config"]), bool(self["fake-hardware"]))
+            self.token = _token(self["token-file"])
+        except ConfigError as e:
+            _refuse(e)
+
+
+def _token(file: str | None) -> str | None:
+    """:raises ConfigError: for a file that cannot be read, or holds no token."""
+    if file is None:
+        return os.environ.get("RESCRIPTUM_JOIN_TOKEN", "").strip() or None
+    try:
+        with open(file, encoding="ascii") as opened:
+            token = opened.read(_TOKEN + 1).strip()
+    except (OSError, ValueError) as e:
+        reason = e.strerror if isinstance(e, OSError) else "not a text"
+        raise ConfigError([Problem(file, f"cannot be read: {reason}")]) from e
+    if not 0 < len(token) <= _TOKEN:
+        raise ConfigError([Problem(file, f"want one join token of up to {_TOKEN} characters")])
+    return token
+
+
+class GatewayOptions(RoleOptions):
+    """
+    The gateway.
+
+    :ivar gateway: its configuration; there once the options are parsed.
+    """
+
+    synopsis = "[--config FILE] [--data-dir DIR]"
+    longdesc = (
+        "The gateway: the control plane that site agents and ramdisks join. It needs no"
+        " configuration: keys and database are made in --data-dir at the first start."
+    )
+    optParameters: ClassVar[list[list[str | None]]] = [
+        ["config", "c", None, "A TOML file with settings."],
+        ["data-dir", "d", None, "Where keys and database are, over what the file says."],
+    ]
+
+    gateway: "GatewayConfig"
+
+    def postOptions(self) -> None:
+        """A configuration that cannot start ends here, with all its problems, by exit code 2."""
+        from .gateway.config import read as read_gateway
+
+        file, data_dir = self["config"], self["data-dir"]
+        try:
+            reading = read_gateway(
+                None if file is None else Path(file), None if data_dir is None else Path(data_dir)
+            )
+        except ConfigError as e:
+            _refuse(e)
+        for warning in reading.warnings:
+            sys.stderr.write(f"warning: {warning}\n")
+        self.gateway = reading.config
+
+
 class Options(ServeOptions):
     """``twistd rescriptum [ROLE]``; without a role, the boot server."""
 
-    synopsis = "[serve] [--config FILE]"
+    synopsis = "[serve | site | gateway] [--config FILE]"
     subCommands: ClassVar[list[list[object]]] = [
         ["serve", None, ServeOptions, "The boot server (also without a role)."],
+        ["site", None, SiteOptions, "The site agent of a gateway."],
+        ["gateway", None, GatewayOptions, "The gateway: the control plane of agents."],
     ]
 
     def postOptions(self) -> None:
@@ -78,6 +188,12 @@ class Options(ServeOptions):
 def makeService(options: Options) -> IService:
     """:returns: the role's service; nothing is opened or bound before it starts."""
     from twisted.internet import reactor
+
+    role = options.subOptions if options.subCommand else None
+    if isinstance(role, SiteOptions):
+        return _site(options, reactor)
+    if isinstance(role, GatewayOptions):
+        return _gateway(options, reactor)
 
     from .roles.answering import Reactor
     from .roles.serve import make_server
@@ -91,5 +207,32 @@ def makeService(options: Options) -> IService:
             sys.stderr.write("RESCRIPTUM_LOG_FILE, or start by twistd -n\n")
         logger = twistd is not None and twistd["logger"] is not None
         return make_server(chosen.config, cast(Reactor, reactor), daemon, logger)
+    except ConfigError as e:
+        _refuse(e)
+
+
+def _site(options: Options, reactor: object) -> IService:
+    from .roles.site import Reactor, character, make_site
+
+    chosen, twistd = options.subOptions, options.parent
+    daemon = twistd is not None and not twistd["nodaemon"]
+    return make_site(
+        chosen.site,
+        cast(Reactor, reactor),
+        character(chosen.site),
+        chosen.token,
+        bool(chosen["fake-hardware"]),
+        daemon,
+    )
+
+
+def _gateway(options: Options, reactor: object) -> IService:
+    from .gateway.service import Reactor
+    from .roles.gateway import make_gateway
+
+    twistd = options.parent
+    daemon = twistd is not None and not twistd["nodaemon"]
+    try:
+        return make_gateway(options.subOptions.gateway, cast(Reactor, reactor), daemon)
     except ConfigError as e:
         _refuse(e)

@@ -23,6 +23,7 @@ from .media import MediaOptions
 from .options import Group, Performed, PerformedLater, PerformedOnReading
 from .render import RenderOptions
 from .sets import ExportOptions, ImportOptions, MigrateOptions
+from .site import SiteOptions
 
 DONE, FAILED, MISUSED = 0, 1, 2
 
@@ -46,6 +47,7 @@ class RescriptumOptions(Group):
         ["media", None, MediaOptions, "The images."],
         ["migrate", None, MigrateOptions, "Documents that lie flat into directories."],
         ["render", None, RenderOptions, "What an installer would receive."],
+        ["site", None, SiteOptions, "The site agent on this host."],
     ]
 
 

@@ -1,0 +1,426 @@
+"""A site agent as an operator starts it, ``twistd -n rescriptum site``, and a scripted gateway."""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from rescriptum.contract.commands import Command, Result
+from rescriptum.contract.frames import Journalled, Refused, Release, ResultFrame, Status
+from rescriptum.contract.structure import JSON
+from tests.processes import ROOT
+from tests.scriptedgateway import TOKEN, ScriptedGateway
+
+ENTRY = [sys.executable, "-m", "tests.site_entry"]
+TWISTD = [sys.executable, "-c", "from twisted.scripts.twistd import run; run()"]
+
+CLI = [sys.executable, "-c", "from rescriptum.cli.main import run; run()"]
+
+
+class Agent:
+    """
+    One process.
+
+    :ivar log: what it has written.
+    """
+
+    def __init__(self, here: Path, *argv: str, entry: Sequence[str], **environ: str) -> None:
+        self.here = here
+        self._log = here / "log"
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("RESCRIPTUM")}
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*entry, "-n", "--pidfile=", "rescriptum", "site", *argv],
+                env={**kept, "PYTHONPATH": str(ROOT), **environ},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=here,
+            )
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    async def exited(self) -> int:
+        return await deferToThread(self.process.wait, 30)
+
+    async def ended(self) -> int:
+        """:returns: the exit code of an agent that is asked to stop."""
+        self.process.send_signal(signal.SIGTERM)
+        return await self.exited()
+
+
+class SocketConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=10)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(10)
+        self.sock.connect(str(self._path))
+
+
+def asked(path: Path) -> JSON:
+    """:returns: what an agent says of itself."""
+    connection = SocketConnection(path)
+    try:
+        connection.request("GET", "/status")
+        reply = connection.getresponse()
+        assert reply.status == 200, reply.status
+        told: JSON = json.load(reply)
+        return told
+    finally:
+        connection.close()
+
+
+def command(command_id: str, kind: str = "test.written", **payload: object) -> Command:
+    now = int(time.time())
+    return Command(command_id, "n1", kind, JSON(payload), "w1", "s1", now, now + 600)
+
+
+class AgentCase(TestCase):
+    timeout = 120
+
+    def setUp(self) -> None:
+        # Not trial's own: the path of a socket has to be short.
+        self.here = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.here)
+        self.data = self.here / "d"
+        self.gateway = ScriptedGateway()
+        self.gateway.start()
+        self.addCleanup(lambda: Deferred.fromCoroutine(self.gateway.stop()))
+        self.configure()
+        self.agents: list[Agent] = []
+        self.addCleanup(self.kill_all)
+
+    def kill_all(self) -> None:
+        for each in self.agents:
+            if each.process.poll() is None:
+                each.process.send_signal(signal.SIGCONT)
+                each.kill()
+
+    def configure(self, more: str = "", port: int = 0) -> None:
+        self.config = self.here / "site.toml"
+        self.config.write_text(self.gateway.config(str(self.data), port) + more)
+        self.config.chmod(0o640)
+
+    def start(self, *argv: str, entry: Sequence[str] = ENTRY, **environ: str) -> Agent:
+        given = {"RESCRIPTUM_JOIN_TOKEN": TOKEN, "RESCRIPTUM_TEST_RAN": str(self.here / "ran")}
+        agent = Agent(
+            self.here, "--config", str(self.config), *argv, entry=entry, **{**given, **environ}
+        )
+        self.agents.append(agent)
+        return agent
+
+    def ran(self) -> list[str]:
+        path = self.here / "ran"
+        return path.read_text().split() if path.exists() else []
+
+    async def joined(self, **environ: str) -> Agent:
+        agent = self.start(entry=ENTRY, **environ)
+        await self.until(lambda: self.gateway.beats and self.gateway.streaming, agent)
+        return agent
+
+    async def until(self, true: Callable[[], object], agent: Agent, seconds: float = 20) -> None:
+        try:
+            await self.gateway.until(true, seconds)
+        except AssertionError as e:
+            raise AssertionError(f"{e}; the agent said:\n{agent.log}") from None
+
+
+class StartTests(AgentCase):
+    async def refused(self, *argv: str, code: int, **environ: str) -> str:
+        """:returns: what the agent says that does not start."""
+        agent = self.start(*argv, entry=ENTRY, **environ)
+        self.assertEqual(await agent.exited(), code, agent.log)
+        self.assertNotIn("Traceback", agent.log)
+        self.assertNotIn(TOKEN, agent.log)
+        return agent.log
+
+    async def test_arguments(self) -> None:
+        """A positional argument, and an option that there is not: exit code 2."""
+        self.assertIn("'site.toml'", await self.refused("site.toml", code=2))
+        self.assertIn("--frobnicate", await self.refused("--frobnicate", code=2))
+
+    async def test_the_configuration(self) -> None:
+        """Every problem with its line: exit code 2."""
+        self.configure("gateway_urls = 5\nsites = 1\n")
+        log = await self.refused(code=2)
+        self.assertIn(f"error: {self.config}:8: gateway_urls: no such key", log)
+        self.assertIn(":9: sites", log)
+
+    async def test_http(self) -> None:
+        """Without TLS only with fake hardware."""
+        text = self.config.read_text().replace("https://", "http://")
+        self.config.write_text(text)
+        self.assertIn("want https://", await self.refused(code=2))
+
+    async def test_a_token_file(self) -> None:
+        """One that is not there: exit code 2."""
+        self.assertIn("cannot be read", await self.refused("--token-file", "none", code=2))
+
+    async def test_no_token(self) -> None:
+        """No identity and no token: exit code 1, and what to do."""
+        log = await self.refused(code=1, RESCRIPTUM_JOIN_TOKEN="")
+        self.assertIn("--token-file FILE", log)
+        self.assertEqual(self.gateway.joins, [])
+
+    async def test_a_data_directory_that_cannot_be(self) -> None:
+        """Exit code 1."""
+        self.data.write_text("a file")
+        self.assertIn(str(self.data), await self.refused(code=1))
+
+    async def test_a_refused_join(self) -> None:
+        """Exit code 1 with the gateway's own code; nothing is kept, so that one can try again."""
+        log = await self.refused(code=1, RESCRIPTUM_JOIN_TOKEN="other")
+        self.assertIn("unknown-token", log)
+        self.assertFalse((self.data / "identity.json").exists())
+        agent = await self.joined()
+        self.assertEqual(await agent.ended(), 0)
+
+    async def test_another_gateway(self) -> None:
+        """A CA, or join keys, that are not the pinned ones: exit code 1, and no join was asked."""
+        other = ScriptedGateway()
+        other.pin = self.gateway.pin
+        text = self.config.read_text()
+        for line, mine in (
+            ("join_signing_key_pin", "signing key is"),
+            ("join_encryption_key_pin", "encryption key is"),
+        ):
+            wrong = [
+                each if not each.startswith(line) else new
+                for each, new in zip(
+                    text.splitlines(), other.config(str(self.data), 1).splitlines(), strict=True
+                )
+            ]
+            self.config.write_text("\n".join(wrong))
+            log = await self.refused(code=1)
+            self.assertIn("pin-mismatch", log)
+            self.assertIn(mine, log)
+        pinned = text.replace(self.gateway.pin, "sha256/" + "A" * 43 + "=")
+        self.config.write_text(pinned)
+        self.assertIn("pinned key", await self.refused(code=1))
+        self.assertEqual(self.gateway.joins, [])
+
+    async def test_a_gateway_that_is_not_there_yet(self) -> None:
+        """It waits for it, and joins then."""
+        self.configure(port=1)
+        agent = self.start()
+        await self.until(lambda: "Cannot join yet" in agent.log, agent)
+        self.assertIsNone(agent.process.poll())
+        self.assertEqual(await agent.ended(), 0)
+
+    async def test_another_site(self) -> None:
+        """An identity of another site is not used: exit code 1."""
+        agent = await self.joined()
+        await agent.ended()
+        self.config.write_text(self.config.read_text().replace('"lyon"', '"nice"'))
+        self.assertIn("of site lyon", await self.refused(code=1))
+
+    async def test_two_on_one_directory(self) -> None:
+        """The second one does not start: exit code 1."""
+        agent = await self.joined()
+        self.assertIn("another agent runs on it", await self.refused(code=1))
+        self.assertIsNone(agent.process.poll())
+
+    async def test_without_a_boot_server(self) -> None:
+        """It says so, and runs; so it does with one, which is off."""
+        agent = self.start(entry=TWISTD)
+        await self.until(lambda: self.gateway.beats, agent)
+        self.assertIn("without [boot] listen it serves no PXE machines", agent.log)
+        self.assertFalse(self.gateway.hellos[-1].boots)
+        self.assertEqual(self.gateway.hellos[-1].kinds, ())
+        await self.until(lambda: self.gateway.of(Status), agent)
+        self.assertEqual(await agent.ended(), 0)
+        self.configure('[boot]\nlisten = "127.0.0.1:8080"\n')
+        agent = self.start(entry=TWISTD)
+        await self.until(lambda: len(self.gateway.hellos) > 1, agent)
+        self.assertIn("boot server is off", agent.log)
+        report = self.gateway.of(Status)[0].report  # type: ignore[union-attr]
+        self.assertEqual(report.sections[0].detail["boot"], "off")
+        self.assertEqual(await agent.ended(), 0)
+
+
+class SessionTests(AgentCase):
+    async def test_joins_and_beats(self) -> None:
+        """By a file's token; identity and mode; heartbeats each third of the ttl; a status."""
+        token = self.here / "token"
+        token.write_text(TOKEN + "\n")
+        agent = self.start("--token-file", str(token), RESCRIPTUM_JOIN_TOKEN="")
+        await self.until(lambda: len(self.gateway.beats) > 2, agent)
+        await self.until(lambda: self.gateway.of(Status), agent)
+        self.assertEqual(len(self.gateway.joins), 1)
+        self.assertEqual((self.data / "identity.json").stat().st_mode & 0o777, 0o600)
+        [hello] = self.gateway.hellos
+        self.assertEqual((hello.node_id, hello.site, hello.audience), ("n1", "lyon", "gw.internal"))
+        numbers = [each.beat for each in self.gateway.beats]
+        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+        self.assertNotIn(TOKEN, agent.log)
+        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(
+            sorted(os.listdir(self.data)),
+            ["agent.lock", "identity.json", "journal.db", "trust.json"],
+        )
+
+    async def test_status(self) -> None:
+        """Over the socket, for the owner alone; by the command line, for people and as JSON."""
+        agent = await self.joined()
+        path = self.data / "agent.sock"
+        await self.until(path.exists, agent)
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+        await self.until(lambda: self.gateway.of(Status), agent)
+        status = await deferToThread(asked, path)
+        self.assertEqual((status["node_id"], status["site"]), ("n1", "lyon"))
+        self.assertEqual(status["session"], {"state": "live", "name": "s1", "trouble": ""})
+        self.assertEqual(status["journal"], {"waiting": 0, "unacknowledged": 0})
+        self.gateway.grant()
+        await self.until(lambda: self.gateway.ack is not None, agent)
+        for argv, texts in (
+            ((), ("lyon", "live", "active, epoch 1")),
+            (("--json",), ('"epoch": 1',)),
+        ):
+            run = await deferToThread(
+                subprocess.run,
+                [*CLI, "site", "status", "--config", self.config, *argv],
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                capture_output=True,
+                timeout=30,
+            )
+            self.assertEqual((run.returncode, run.stderr), (0, b""))
+            for text in texts:
+                self.assertIn(text, run.stdout.decode())
+        self.assertEqual(await agent.ended(), 0)
+        self.assertFalse(path.exists())
+
+    async def test_a_command(self) -> None:
+        """It is journalled, run, told, and answered for; the same again runs nothing."""
+        agent = await self.joined()
+        self.gateway.command(command("c1", text="hello"))
+        await self.until(lambda: self.gateway.of(ResultFrame), agent)
+        self.assertEqual(self.gateway.of(Journalled), [Journalled("c1")])
+        [result] = self.gateway.of(ResultFrame)
+        self.assertEqual(result.result, Result(True, "ok", "", {"text": "hello"}))  # type: ignore[union-attr]
+        self.gateway.command(command("c1", text="other"))
+        await self.until(lambda: len(self.gateway.of(ResultFrame)) > 1, agent)
+        self.assertEqual(self.gateway.of(ResultFrame)[-1], result)
+        self.gateway.command(command("c2", kind="test.none"))
+        await self.until(lambda: self.gateway.of(Refused), agent)
+        [refused] = self.gateway.of(Refused)
+        self.assertEqual(refused.code, "unknown-kind")  # type: ignore[union-attr]
+        self.assertEqual(self.ran(), ["c1"])
+
+    async def test_killed(self) -> None:
+        """
+        It keeps its identity and its journal: what ran is not run again and ends as interrupted,
+        and what was done is told again until the gateway has heard it.
+        """
+        agent = await self.joined()
+        self.gateway.hears = False
+        self.gateway.command(command("c1"))
+        self.gateway.command(command("c2", kind="test.endless"))
+        await self.until(lambda: len(self.ran()) == 2 and self.gateway.of(ResultFrame), agent)
+        agent.kill()
+        self.gateway.frames.clear()
+        self.gateway.hears = True
+        agent = self.start(RESCRIPTUM_JOIN_TOKEN="")
+        await self.until(lambda: len(self.gateway.of(ResultFrame)) >= 2, agent)
+        told = {each.command_id: each.result.code for each in self.gateway.of(ResultFrame)}  # type: ignore[union-attr]
+        self.assertEqual(told, {"c1": "ok", "c2": "interrupted"})
+        for each in ("c1", "c2"):
+            self.gateway.command(command(each, kind="test.written"))
+        await self.until(lambda: len(self.gateway.of(ResultFrame)) >= 4, agent)
+        self.assertEqual(sorted(self.ran()), ["c1", "c2"])
+        self.assertEqual(len(self.gateway.joins), 1)
+        self.assertEqual([each.node_id for each in self.gateway.hellos], ["n1", "n1"])
+        self.assertEqual(await agent.ended(), 0)
+
+    async def test_results_are_told_until_heard(self) -> None:
+        """In the same session, and in later ones."""
+        agent = await self.joined()
+        self.gateway.hears = False
+        self.gateway.command(command("c1"))
+        await self.until(lambda: len(self.gateway.of(ResultFrame)) > 1, agent)
+        self.gateway.hears = True
+        before = len(self.gateway.of(ResultFrame))
+        await self.until(lambda: len(self.gateway.of(ResultFrame)) > before, agent)
+        status = await deferToThread(asked, self.data / "agent.sock")
+        self.assertEqual(status["journal"], {"waiting": 0, "unacknowledged": 0})
+
+    async def test_a_secret(self) -> None:
+        """A command asks for it in its own name; it is in no log and no journal."""
+        agent = await self.joined()
+        self.gateway.command(command("c1", kind="test.secret", text="bmc-7"))
+        await self.until(lambda: self.gateway.of(ResultFrame), agent)
+        [request] = self.gateway.secrets
+        self.assertEqual(
+            (request.ref, request.workflow, request.step, request.command_id),
+            ("bmc-7", "w1", "s1", "c1"),
+        )
+        [result] = self.gateway.of(ResultFrame)
+        self.assertEqual(result.result.data, {"characters": len("value of bmc-7")})  # type: ignore[union-attr]
+        self.assertNotIn("value of", agent.log)
+        await agent.ended()
+        self.assertNotIn(b"value of", (self.data / "journal.db").read_bytes())
+
+    async def test_the_stream_is_lost(self) -> None:
+        """The session goes on with another stream: no Hello, and nothing is given up."""
+        agent = await self.joined()
+        self.gateway.grant()
+        await self.until(lambda: self.gateway.ack is not None, agent)
+        self.gateway.lose_streams()
+        await self.until(lambda: self.gateway.streaming, agent)
+        self.gateway.command(command("c1"))
+        await self.until(lambda: self.gateway.of(ResultFrame), agent)
+        self.assertEqual(len(self.gateway.hellos), 1)
+        self.assertEqual(self.gateway.of(Release), [])
+
+    async def test_the_session_is_over(self) -> None:
+        """Hello again; what the old one held is released by the new one."""
+        agent = await self.joined()
+        self.gateway.grant()
+        await self.until(lambda: self.gateway.ack is not None, agent)
+        self.gateway.session = None
+        await self.until(lambda: len(self.gateway.hellos) > 1, agent)
+        await self.until(lambda: self.gateway.of(Release), agent)
+        self.assertEqual(self.gateway.of(Release)[0], Release(1))
+        self.assertIsNone(self.gateway.lease.holder)
+
+    async def test_superseded(self) -> None:
+        """It says so, gives up the lease at once, and does not fight for the session."""
+        agent = await self.joined()
+        self.gateway.grant()
+        await self.until(lambda: self.gateway.ack is not None, agent)
+        self.gateway.close("superseded")
+        self.gateway.session = None
+        await self.until(lambda: "has this node's identity" in agent.log, agent)
+        status = await deferToThread(asked, self.data / "agent.sock")
+        self.assertEqual(status["lease"], {"active": False, "epoch": 0, "heard_ms_ago": None})
+        self.assertEqual(len(self.gateway.hellos), 1)
+        self.assertEqual(await agent.ended(), 0)
+
+    async def test_told_to_stop(self) -> None:
+        """The lease is released, and the process is gone soon; also when nobody answers."""
+        agent = await self.joined()
+        self.gateway.grant()
+        await self.until(lambda: self.gateway.ack is not None, agent)
+        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(self.gateway.of(Release), [Release(1)])
+        self.assertIsNone(self.gateway.lease.holder)
