@@ -33,7 +33,7 @@ SHELL_NAMES |= {
 SHELL_ROOMS = {"web", "net", "cli", "roles", "answers.stores", "gateway.stores", "gateway.replies"}
 SHELL_ROOMS |= {"gateway.api"}
 #: What every package may import beside itself; shells may have ``web`` and ``net`` too.
-SHARED = {"", "errors", "values", "interfaces", "parsing", "boot", "contract"}
+SHARED = {"", "__version__", "errors", "values", "interfaces", "parsing", "boot", "contract"}
 SHARED_BY_SHELLS = {"web", "net"}
 #: Modules of the top room that only its own modules and the joiners need.
 TOP = {path.stem for path in ROOT.glob("*.py")}
