@@ -90,6 +90,26 @@ def signer(text: str) -> str:
     return kid if type(kid) is str else ""
 
 
+def unverified(what: str, text: object) -> JSON:
+    """
+    :returns: the claims of a message that nobody has verified: for telling people what is in it,
+        never for believing it.
+    :raises Rejected: ``malformed-jws``, ``wrong-type``.
+    """
+    if type(text) is not str or len(text) > LONGEST:
+        raise Rejected("malformed-jws", f"not a text of up to {LONGEST} characters")
+    if _header(text, "malformed-jws").get("typ") != _kind(what):
+        raise Rejected("wrong-type", f"not of type {_kind(what)}")
+    try:
+        encoded = text.split(".")[1].encode("ascii")
+        claims = parsed(base64.urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4)), LONGEST)
+    except (ValueError, IndexError, Rejected):
+        raise Rejected("malformed-jws", "no claims that can be read") from None
+    if type(claims) is not dict:
+        raise Rejected("malformed-jws", "not an object")
+    return claims
+
+
 def seal(plain: Mapping[str, object], key: Key) -> str:
     """
     :param key: the X25519 key of whoever may read it.

@@ -1,0 +1,1 @@
+"""``rescriptum gateway``: an operator's side of a gateway, over its API."""
