@@ -1,6 +1,6 @@
 """Tests for ``rescriptum.boot.bootparams``."""
 
-from contextlib import suppress
+import contextlib
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,5 +90,5 @@ class BootParametersTests(SynchronousTestCase):
     @given(st.text())
     def test_reads_any_line(self, line: str) -> None:
         """Or says that it is malformed."""
-        with suppress(Malformed):
+        with contextlib.suppress(Malformed):
             BootParameters.parse(line)
