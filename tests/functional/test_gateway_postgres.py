@@ -10,9 +10,11 @@ from tests.test_gateway_stores_agents import (
     SiteBehaviour,
     TokenBehaviour,
 )
+from tests.test_gateway_stores_database import TransactionBehaviour
 from tests.test_gateway_stores_leases import (
     LeaseBehaviour,
 )
+from tests.test_gateway_stores_races import RaceBehaviour
 from tests.test_gateway_stores_things import (
     EventBehaviour,
     ImageBehaviour,
@@ -85,4 +87,12 @@ class PostgresCommandTests(OverPostgres, CommandBehaviour, SynchronousTestCase):
 
 
 class PostgresWorkflowTests(OverPostgres, WorkflowBehaviour, SynchronousTestCase):
+    """Over PostgreSQL."""
+
+
+class PostgresRaceTests(OverPostgres, RaceBehaviour, SynchronousTestCase):
+    """Over PostgreSQL."""
+
+
+class PostgresTransactionTests(OverPostgres, TransactionBehaviour, SynchronousTestCase):
     """Over PostgreSQL."""
