@@ -2,25 +2,26 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import ClassVar, NoReturn, TextIO
+from typing import Any, ClassVar, NoReturn, TextIO
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorCore
 from twisted.internet.task import react
 from twisted.python.usage import Options, UsageError
 
-from ..config import Config, Reading, read
+from ..config import Reading, read
 from ..errors import ConfigError, RescriptumError
 from ..values import printable
 from .arming import ArmOptions, DisarmOptions
 from .boot import BootOptions
 from .check import CheckOptions
 from .config import ConfigOptions
+from .gateway.group import GatewayOptions
 from .media import MediaOptions
-from .options import Group, Performed, PerformedLater, PerformedOnReading
+from .options import Group, Performed, PerformedApart, PerformedLater, PerformedOnReading
 from .render import RenderOptions
 from .sets import ExportOptions, ImportOptions, MigrateOptions
 from .site import SiteOptions
@@ -43,6 +44,7 @@ class RescriptumOptions(Group):
         ["config", None, ConfigOptions, "Every setting, its value and who said so."],
         ["disarm", None, DisarmOptions, "Let a machine boot its own disk."],
         ["export", None, ExportOptions, "The answer set into a directory."],
+        ["gateway", None, GatewayOptions, "An operator's side of a gateway."],
         ["import", None, ImportOptions, "A directory into the answer set."],
         ["media", None, MediaOptions, "The images."],
         ["migrate", None, MigrateOptions, "Documents that lie flat into directories."],
@@ -61,17 +63,20 @@ def perform(leaf: Options, reading: Reading, out: TextIO, err: TextIO) -> int:
     if isinstance(leaf, Performed):
         return leaf.perform(config, out, err)
     assert isinstance(leaf, PerformedLater)
-    return _perform_later(leaf, config, out, err)
+    later = leaf.perform_async
+    return _perform_later(lambda reactor: later(reactor, config, out, err), err)
 
 
-def _perform_later(leaf: PerformedLater, config: Config, out: TextIO, err: TextIO) -> int:
+def _perform_later(perform: Callable[[object], Coroutine[Any, Any, int]], err: TextIO) -> int:
     codes: list[int] = []
     failed: list[OSError] = []
 
     def started(reactor: object) -> Deferred[None]:
         async def run() -> None:
             try:
-                codes.append(await leaf.perform_async(reactor, config, out, err))
+                codes.append(await perform(reactor))
+            except ConfigError as e:
+                codes.append(_misused(e, err))
             except RescriptumError as e:
                 err.write(f"error: {printable(str(e))}\n")
                 codes.append(FAILED)
@@ -106,17 +111,25 @@ def main(argv: Sequence[str], environ: Mapping[str, str], out: TextIO, err: Text
     except UsageError as e:
         err.write(f"{_leaf(options)}\nerror: {e}\n")
         return MISUSED
+    leaf = _leaf(options)
+    if isinstance(leaf, PerformedApart):
+        apart = leaf.perform_apart
+        return _perform_later(lambda reactor: apart(reactor, environ, out, err), err)
     named = options["config"]
     reading = read(environ, Path(named) if named is not None else None)
     try:
-        return perform(_leaf(options), reading, out, err)
+        return perform(leaf, reading, out, err)
     except ConfigError as e:
-        for problem in e.problems:
-            err.write(f"error: {problem}\n")
-        return MISUSED
+        return _misused(e, err)
     except RescriptumError as e:
         err.write(f"error: {printable(str(e))}\n")
         return FAILED
+
+
+def _misused(error: ConfigError, err: TextIO) -> int:
+    for problem in error.problems:
+        err.write(f"error: {problem}\n")
+    return MISUSED
 
 
 def _leaf(options: Options) -> Options:

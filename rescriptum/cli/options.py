@@ -1,7 +1,7 @@
 """What every command of ``rescriptum`` shares: options, and the three ways to perform one."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from getopt import GetoptError, gnu_getopt
 from typing import ClassVar, Protocol, TextIO, runtime_checkable
 
@@ -65,6 +65,16 @@ class PerformedLater(Protocol):
     """A leaf that waits for the network or for threads."""
 
     async def perform_async(self, reactor: object, config: Config, out: TextIO, err: TextIO) -> int:
+        """:returns: the exit code, as ``Performed`` does."""
+
+
+@runtime_checkable
+class PerformedApart(Protocol):
+    """A leaf that waits for the network, and has nothing to do with the boot server's settings."""
+
+    async def perform_apart(
+        self, reactor: object, environ: Mapping[str, str], out: TextIO, err: TextIO
+    ) -> int:
         """:returns: the exit code, as ``Performed`` does."""
 
 

@@ -1,0 +1,197 @@
+"""``rescriptum gateway secret|operator|trust|pins``: who may do what, and with what."""
+
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+from twisted.python.usage import UsageError
+
+from ...errors import Refused
+from ..options import Group
+from ..requests import contents
+from .asking import Asked, Listing, Removing, done
+from .client import Gateway
+from .screen import Columns, Screen
+from .sites import document
+
+#: Bytes of a secret.
+_LONGEST = 64 * 1024
+
+
+class SecretSet(Asked):
+    """``secret set``."""
+
+    synopsis = "Usage: rescriptum gateway secret set NAME [--file FILE]"
+    longdesc = (
+        "Sets a secret, from FILE or from standard input, never from an argument: other users see "
+        "those. One newline at its end is left out. Nobody is ever shown it again."
+    )
+    optParameters: ClassVar[list[list[str | None]]] = [["file", "f", None, "Where it is."]]
+    takes = ("NAME",)
+
+    def postOptions(self) -> None:
+        """Read here: while the reactor runs nothing could interrupt it."""
+        try:
+            self._secret = self._value()
+        except Refused as e:
+            raise UsageError(str(e)) from None
+
+    async def ask(self, gateway: Gateway, screen: Screen) -> int:
+        name = self.words[0]
+        await gateway.put("secrets", name, body={"value": self._secret})
+        return done(screen, {"set": name}, f"set {name}")
+
+    def _value(self) -> str:
+        if self["file"] is not None:
+            data = contents(Path(self["file"]), _LONGEST)
+        elif sys.stdin.isatty():
+            from getpass import getpass
+
+            data = getpass(f"{self.words[0]}: ").encode("utf-8", "surrogateescape")
+        else:
+            data = sys.stdin.buffer.read(_LONGEST + 1)
+        try:
+            text = data.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError:
+            raise Refused("the secret is not UTF-8: put it into base64") from None
+        if not text or len(data) > _LONGEST:
+            raise Refused(f"the secret is empty, or longer than {_LONGEST} bytes")
+        return text
+
+
+class SecretList(Listing):
+    """``secret list``."""
+
+    synopsis = "Usage: rescriptum gateway secret list"
+    longdesc = "Names of secrets, and when each was set."
+    path, key = ("secrets",), "secrets"
+    columns: ClassVar[Columns] = [
+        ("name", "name"),
+        ("created", "created_at"),
+        ("changed", "changed_at"),
+    ]
+
+
+class SecretRemove(Removing):
+    """``secret remove``."""
+
+    synopsis = "Usage: rescriptum gateway secret remove NAME"
+    longdesc = "Forgets a secret that no machine needs."
+    path, takes = ("secrets",), ("NAME",)
+
+
+class SecretOptions(Group):
+    """``secret``."""
+
+    synopsis = "Usage: rescriptum gateway secret COMMAND [options]"
+    subCommands: ClassVar[list[list[object]]] = [
+        ["set", None, SecretSet, "From standard input or a file."],
+        ["list", None, SecretList, "Their names."],
+        ["remove", None, SecretRemove, "Forget one."],
+    ]
+
+
+class OperatorCreate(Asked):
+    """``operator create``."""
+
+    synopsis = "Usage: rescriptum gateway operator create NAME [--scope SCOPE]"
+    longdesc = "Gives somebody a token. It is printed this once, on standard output and alone."
+    optParameters: ClassVar[list[list[str | None]]] = [
+        ["scope", "s", "read", "read, operate (and read), or admin (and everything)."],
+    ]
+    takes = ("NAME",)
+
+    async def ask(self, gateway: Gateway, screen: Screen) -> int:
+        body = {"name": self.words[0], "scope": self["scope"]}
+        made = await gateway.post("operators", body=body)
+        return done(screen, made, made["token"])
+
+
+class OperatorList(Listing):
+    """``operator list``."""
+
+    synopsis = "Usage: rescriptum gateway operator list"
+    longdesc = "Who has a token, and for what."
+    path, key = ("operators",), "operators"
+    columns: ClassVar[Columns] = [
+        ("name", "name"),
+        ("scope", "scope"),
+        ("created", "created_at"),
+    ]
+
+
+class OperatorRemove(Removing):
+    """``operator remove``."""
+
+    synopsis = "Usage: rescriptum gateway operator remove NAME"
+    longdesc = "Takes a token away, at once."
+    path, takes = ("operators",), ("NAME",)
+
+
+class OperatorOptions(Group):
+    """``operator``."""
+
+    synopsis = "Usage: rescriptum gateway operator COMMAND [options]"
+    subCommands: ClassVar[list[list[object]]] = [
+        ["create", None, OperatorCreate, "Give somebody a token, and print it."],
+        ["list", None, OperatorList, "All of them."],
+        ["remove", None, OperatorRemove, "Take a token away."],
+    ]
+
+
+class TrustShow(Asked):
+    """``trust show``."""
+
+    synopsis = "Usage: rescriptum gateway trust show"
+    longdesc = "Whom agents that join now take commands from."
+
+    async def ask(self, gateway: Gateway, screen: Screen) -> int:
+        screen.fields(await gateway.get("trust"))
+        return 0
+
+
+class TrustSet(Asked):
+    """``trust set``."""
+
+    synopsis = "Usage: rescriptum gateway trust set FILE"
+    longdesc = (
+        "Says whom agents that join from now on take commands from: FILE is JSON with "
+        "command_roots, approvers (public JWKs) and quorum. Agents that have joined keep what "
+        "they were given."
+    )
+    takes = ("FILE",)
+
+    async def ask(self, gateway: Gateway, screen: Screen) -> int:
+        text = contents(Path(self.words[0])).decode("utf-8", "replace")
+        told = await gateway.put("trust", body=document("FILE", text))
+        roots, approvers = len(told["command_roots"]), len(told["approvers"])
+        line = f"{roots} command roots; {told['quorum']} of {approvers} approvers"
+        return done(screen, told, line)
+
+
+class TrustOptions(Group):
+    """``trust``."""
+
+    synopsis = "Usage: rescriptum gateway trust COMMAND [options]"
+    subCommands: ClassVar[list[list[object]]] = [
+        ["show", None, TrustShow, "Whom agents that join take commands from."],
+        ["set", None, TrustSet, "Say whom."],
+    ]
+
+
+class PinsOptions(Asked):
+    """``pins``."""
+
+    synopsis = "Usage: rescriptum gateway pins"
+    longdesc = "What the configuration of an agent pins, as lines of site.toml."
+
+    async def ask(self, gateway: Gateway, screen: Screen) -> int:
+        told = await gateway.get("pins")
+        if screen.as_json:
+            screen.told(told)
+            return 0
+        for name, value in told.items():
+            key = "gateway_server_name" if name == "server_name" else name
+            if value:
+                screen.said(f'{key} = "{value}"')
+        return 0
