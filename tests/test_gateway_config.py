@@ -31,7 +31,7 @@ class ConfigTests(SynchronousTestCase):
         self.assertEqual(config.data_dir, Path("/var/lib/rescriptum-gateway"))
         self.assertEqual(config.listen, Listen("0.0.0.0", 8443))
         self.assertEqual(config.database_url, "sqlite:////var/lib/rescriptum-gateway/gateway.db")
-        self.assertEqual((config.heartbeat_ms, config.ttl_ms), (5000, 15_000))
+        self.assertEqual((config.heartbeat_ms, config.events_days), (5000, 7))
         self.assertEqual((config.server_names, config.own), ((), None))
         self.assertEqual(config, self.config(""))
 
@@ -46,7 +46,7 @@ class ConfigTests(SynchronousTestCase):
             (self.here / name).write_text("")
         text = (
             'data_dir = "/data"\nlisten = "[::1]:1"\nserver_names = ["Gateway.example", "::1"]\n'
-            'database_url = "postgresql://u:hush@h/d"\nheartbeat_ms = 1000\nttl_ms = 3000\n'
+            'database_url = "postgresql://u:hush@h/d"\nheartbeat_ms = 1000\n'
             f'certificate = "{self.here}/cert.pem"\nkey = "{self.here}/key.pem"\n'
             'sessions = 1\nevents_days = 2\nlog = "off"\nlog_file = "/log"\n'
         )
@@ -82,8 +82,7 @@ class ConfigTests(SynchronousTestCase):
             ("sessions = true", "sessions: want a whole number from 1 to 100000"),
             ('server_names = "x"', "server_names: want a list of up to 64 names"),
             ('server_names = ["x:1/"]', "server_names: want names and addresses without port"),
-            ("heartbeat_ms = 5001", "heartbeat_ms: want a third of ttl_ms at most: 5000"),
-            ("ttl_ms = 2999", "ttl_ms: want a whole number from 3000 to 60000"),
+            ("heartbeat_ms = 99", "heartbeat_ms: want a whole number from 100 to 20000"),
         ):
             [told] = self.problems(text)
             self.assertTrue(told.startswith(f":1: {problem}"), told)

@@ -21,8 +21,6 @@ from ..values import Listen, Problem
 #: Bytes of a file.
 LONGEST: Final = 1 << 20
 DATA_DIR: Final = "/var/lib/rescriptum-gateway"
-#: Heartbeats that fit into a ttl: two may be lost.
-BEATS: Final = 3
 _NAME = re.compile(r"[0-9A-Za-z-]{1,63}(\.[0-9A-Za-z-]{1,63})*|[0-9A-Fa-f:.]{2,45}")
 
 
@@ -112,18 +110,17 @@ ROWS: Final = (
         "heartbeat_ms",
         _number(100, 20_000),
         5000,
-        "How often agents say that they are there; sites of a short ttl are told a third of it.",
-    ),
-    Row(
-        "ttl_ms",
-        _number(3000, 60_000),
-        15_000,
-        "For how long a heartbeat holds the boot lease, of sites that say nothing else.",
+        "How often agents say that they are there; where a third of the site's ttl is less, that.",
     ),
     Row("certificate", _path, None, "PEM: leaf, chain and CA, instead of the gateway's own."),
     Row("key", _path, None, "PEM: the certificate's private key, without a passphrase."),
     Row("sessions", _number(1, 100_000), 2000, "Agents that may be connected at once."),
-    Row("events_days", _number(1, 3650), 30, "For how long events are kept."),
+    Row(
+        "events_days",
+        _number(1, 3650),
+        7,
+        "For how long events are remembered; of more than 200,000 the oldest go before.",
+    ),
     Row("log", _one_of("all", "problems", "off"), "all", "How much is logged."),
     Row("log_file", _text, "stderr", "stderr, stdout or a path."),
 )
@@ -146,7 +143,6 @@ class Config:
     server_names: tuple[str, ...]
     database_url: str = field(repr=False)
     heartbeat_ms: int
-    ttl_ms: int
     own: tuple[Path, Path] | None
     sessions: int
     events_days: int
@@ -198,9 +194,6 @@ def read(file: Path | None, data_dir: Path | None = None) -> Reading:
                 problems.append(at(row.key, str(e)))
     if data_dir is not None:
         values["data_dir"] = data_dir.absolute()
-    heartbeat, ttl = values["heartbeat_ms"], values["ttl_ms"]
-    if type(heartbeat) is int and type(ttl) is int and heartbeat * BEATS > ttl:
-        problems.append(at("heartbeat_ms", f"want a third of ttl_ms at most: {ttl // BEATS}"))
     for one, other in (("certificate", "key"), ("key", "certificate")):
         if values[one] is not None and other not in given:
             problems.append(at(one, f"needs {other} too"))
@@ -222,7 +215,6 @@ def _assembled(values: dict[str, object]) -> Config:
         cast(tuple[str, ...], values["server_names"] or ()),
         cast(str, values["database_url"] or f"sqlite:///{data_dir / 'gateway.db'}"),
         cast(int, values["heartbeat_ms"]),
-        cast(int, values["ttl_ms"]),
         own,
         cast(int, values["sessions"]),
         cast(int, values["events_days"]),

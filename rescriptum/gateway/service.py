@@ -272,7 +272,8 @@ class GatewayService(Service):
 
     async def _pruned(self) -> None:
         now = int(self._around.now())
-        await self._database.run(partial(_prune, now=now))
+        kept = self._config.events_days * 86_400
+        await self._database.run(partial(_prune, now=now, kept=kept))
 
 
 def _begin(
@@ -287,8 +288,8 @@ def _begin(
     return start(connection, means, kind, machine, parameters, operator, now)
 
 
-def _prune(connection: Connection, now: int) -> None:
-    events.prune(connection, now)
+def _prune(connection: Connection, now: int, kept: int) -> None:
+    events.prune(connection, now, kept)
     sessions.prune(connection, now)
     tokens.prune(connection, now)
     discovered.prune(connection, now)

@@ -67,9 +67,12 @@ def oldest(connection: Connection) -> int:
     return int(connection.execute(select(func.coalesce(func.min(events.c.seq), 0))).scalar_one())
 
 
-def prune(connection: Connection, now: int) -> int:
-    """:returns: how many were forgotten: the old ones, and those that are too many."""
+def prune(connection: Connection, now: int, kept: int = KEPT) -> int:
+    """
+    :param kept: seconds for which an event is remembered.
+    :returns: how many were forgotten: the old ones, and those that are too many.
+    """
     # The newest stays, so that numbers go on where they were.
     last = newest(connection)
-    old = (events.c.at < now - KEPT) | (events.c.seq <= last - MOST_KEPT)
+    old = (events.c.at < now - kept) | (events.c.seq <= last - MOST_KEPT)
     return connection.execute(delete(events).where(old & (events.c.seq < last))).rowcount
