@@ -13,15 +13,19 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from twisted.internet import reactor
 from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
+from rescriptum.agent.service import fence_clock
 from rescriptum.contract.commands import Command, Result
-from rescriptum.contract.frames import Journalled, Refused, Release, ResultFrame, Status
+from rescriptum.contract.frames import Journalled, Ping, Refused, Release, ResultFrame, Status
 from rescriptum.contract.structure import JSON
 from tests.processes import ROOT
-from tests.scriptedgateway import TOKEN, ScriptedGateway
+from tests.relay import Relay
+from tests.scriptedgateway import TOKEN, Lease, ScriptedGateway
 
 ENTRY = [sys.executable, "-m", "tests.site_entry"]
 TWISTD = [sys.executable, "-c", "from twisted.scripts.twistd import run; run()"]
@@ -424,3 +428,91 @@ class SessionTests(AgentCase):
         self.assertEqual(await agent.ended(), 0)
         self.assertEqual(self.gateway.of(Release), [Release(1)])
         self.assertIsNone(self.gateway.lease.holder)
+
+
+class LeaseTests(AgentCase):
+    """Each 10 ms the agent asks its fence, and writes down every answer that it allows."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.relay = Relay(self.gateway.port)
+        self.relay.start()
+        self.addCleanup(lambda: Deferred.fromCoroutine(self.relay.stop()))
+        self.configure(port=self.relay.port)
+        self.ttl = self.gateway.ttl_ms / 1000
+
+    def answers(self) -> list[tuple[int, float]]:
+        """:returns: epoch and time of each, by the fence's clock, which is that of this host."""
+        path = self.here / "answers"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [(int(epoch), float(at)) for epoch, at in (each.split() for each in lines)]
+
+    def answers_after(self, moment: float) -> int:
+        return len([at for _, at in self.answers() if at > moment])
+
+    async def active(self) -> Agent:
+        agent = await self.joined(RESCRIPTUM_TEST_ANSWERS=str(self.here / "answers"))
+        self.assertEqual(self.answers(), [])
+        self.gateway.grant()
+        await self.until(self.answers, agent)
+        return agent
+
+    def taken_over(self) -> None:
+        """Another agent has the next epoch, as the arbiter may do by now."""
+        self.gateway.lease = Lease(self.gateway.lease.epoch + 1, "another session")
+
+    async def seconds(self, seconds: float) -> None:
+        await deferLater(reactor, seconds, lambda: None)
+
+    async def test_granted_and_moved(self) -> None:
+        """Active by proof alone, inactive as soon as it is told, and the epoch is released."""
+        agent = await self.active()
+        self.gateway.lease.holder = None
+        self.gateway.desire()
+        await self.until(lambda: self.gateway.of(Release), agent)
+        before = self.answers()
+        await self.seconds(0.3)
+        self.assertEqual(self.answers(), before)
+        self.assertEqual({epoch for epoch, _ in before}, {1})
+        self.gateway.grant()
+        await self.until(lambda: self.answers()[-1][0] == 2, agent)
+
+    async def test_stopped(self) -> None:
+        """A process that stands still for longer than its lease gives at most one late answer."""
+        agent = await self.active()
+        agent.process.send_signal(signal.SIGSTOP)
+        stopped = fence_clock()
+        await self.seconds(self.ttl + 1)
+        self.taken_over()
+        agent.process.send_signal(signal.SIGCONT)
+        await self.seconds(2)
+        self.assertLessEqual(self.answers_after(stopped + self.ttl), 1)
+        self.assertIn("stood still", agent.log)
+        self.assertIsNone(agent.process.poll())
+
+    async def test_bytes_that_were_kept(self) -> None:
+        """
+        Cut off, it stops by itself; what the network kept both ways, and lets go when another one
+        holds the lease, opens nothing.
+        """
+        agent = await self.active()
+        self.relay.holds = True
+        cut = fence_clock()
+        self.gateway.say(Ping())
+        await self.seconds(self.ttl + 1)
+        self.assertLessEqual(self.answers_after(cut + self.ttl), 1)
+        self.taken_over()
+        self.relay.let_go()
+        await self.seconds(3)
+        self.assertLessEqual(self.answers_after(cut + self.ttl), 1)
+        self.assertIsNone(agent.process.poll())
+
+    async def test_the_network_comes_back(self) -> None:
+        """Where nobody took over, the same epoch goes on by a new proof."""
+        agent = await self.active()
+        self.relay.holds = True
+        await self.seconds(self.ttl + 1)
+        before = self.answers()
+        self.relay.let_go()
+        await self.until(lambda: len(self.answers()) > len(before), agent, 30)
+        self.assertEqual(self.answers()[-1][0], self.gateway.lease.epoch)
