@@ -18,7 +18,9 @@ PAGES = [ROOT / "README.md", ROOT / "lab.md", *sorted((ROOT / "docs").glob("*.md
 _VARIABLE = re.compile(r"\bRESCRIPTUM_[A-Z_]+\b")
 _LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 _NAMES = "|".join(str(each[0]) for each in RescriptumOptions.subCommands)
-_COMMAND = re.compile(rf"\brescriptum ((?:{_NAMES})(?: [a-z][a-z-]*)*)((?: --[a-z0-9-]+)*)")
+_COMMAND = re.compile(
+    rf"(?<!twistd -n )\brescriptum ((?:{_NAMES})(?: [a-z][a-z-]*)*)((?: --[a-z0-9-]+)*)"
+)
 
 
 _CODE = re.compile(r"`([^`]+)`")

@@ -8,7 +8,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.errors import ConfigError
 from rescriptum.gateway.config import LONGEST, ROWS, Config, read
+from rescriptum.gateway.keyring import ROWS as FILES
+from rescriptum.gateway.store import CERTIFICATE
 from rescriptum.values import Listen
+
+PAGE = Path(__file__).parent.parent / "docs" / "gateway.md"
 
 
 class ConfigTests(SynchronousTestCase):
@@ -130,3 +134,29 @@ class ConfigTests(SynchronousTestCase):
         self.file.chmod(0o640)
         data.chmod(0o700)
         self.assertEqual(read(self.file, data).warnings, ())
+
+
+class PageTests(SynchronousTestCase):
+    def test_the_page_has_every_key(self) -> None:
+        """In the order of the table, with its default and its sentence."""
+        lines = iter(PAGE.read_text().splitlines())
+        for line in lines:
+            if line.startswith("| key |"):
+                break
+        next(lines)
+        told = []
+        for line in lines:
+            if not line.startswith("| "):
+                break
+            told.append([cell.strip() for cell in line.strip("|").split("|")])
+        wanted = [
+            [f"`{row.key}`", "unset" if row.default is None else f"`{row.default}`", row.help]
+            for row in ROWS
+        ]
+        self.assertEqual(told, wanted)
+
+    def test_the_page_has_every_key_file(self) -> None:
+        page = PAGE.read_text()
+        for row in FILES:
+            self.assertIn(f"| `{row.file}` | {row.purpose} |", page)
+        self.assertIn(f"`{CERTIFICATE}`", page)
