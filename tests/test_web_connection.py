@@ -12,6 +12,7 @@ from twisted.internet.testing import StringTransport
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
+from rescriptum.interfaces import Fence
 from rescriptum.values import Content, Extent
 from rescriptum.web.connection import HTTPConnection
 from rescriptum.web.reply import FileReply, Finished, Outcome, Reply
@@ -46,6 +47,22 @@ class StuckWorkers:
         return await done
 
 
+class ShutFence:
+    """Satisfies :class:`rescriptum.interfaces.Fence`; how often it was told of an answer."""
+
+    epoch = 7
+    told = 0
+
+    def __init__(self) -> None:
+        self.shut = False
+
+    def is_open(self) -> bool:
+        return not self.shut
+
+    def sent(self) -> None:
+        self.told += 1
+
+
 class Application:
     routes = Routes()
 
@@ -54,6 +71,7 @@ class Application:
         self.gone: list[tuple[str, int]] = []
         self.later: Deferred[Answer] = Deferred()
         self.content: Content | None = None
+        self.fence: Fence | None = None
 
     @routes.get("text")
     def text(self, request: Request) -> Reply:
@@ -72,7 +90,7 @@ class Application:
     @routes.get("file")
     def file(self, request: Request) -> FileReply:
         assert self.content is not None
-        return FileReply(self.content)
+        return FileReply(self.content, fence=self.fence)
 
     @routes.get("split")
     def split(self, request: Request) -> Reply:
@@ -288,6 +306,31 @@ class ReplyTests(ConnectionCase):
         self.assertEqual(len(self.site.files), 1)
         self.wait(1)
         self.assertEqual(len(self.site.files), 0)
+
+    def test_a_fence_is_asked_when_the_file_is_open(self) -> None:
+        """Not before: it may have closed while a thread had the disk to wait for."""
+        path = Path(self.mktemp())
+        path.write_bytes(b"x" * 10)
+        found = path.stat()
+        version = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        self.application.content = Content(path, (Extent(0, 10),), version)
+        fence = self.application.fence = ShutFence()
+        workers = StuckWorkers()
+        self.site = Site(self.application, reactor=self.clock, limits=self.limits, workers=workers)
+        connection, transport = self.connect()
+        connection.dataReceived(GET % b"/file")
+        fence.shut = True
+        workers.waiting[0]()
+        self.assertIn(b"503 Service Unavailable\r\n", transport.value())
+        self.assertIn(b"Retry-After: 5\r\n", transport.value())
+        self.assertNotIn(b"ETag", transport.value())
+        self.assertEqual(fence.told, 0)
+
+        fence.shut = False
+        transport.clear()
+        connection.dataReceived((GET % b"/file").replace(b"GET", b"HEAD") + GET % b"/file")
+        self.assertEqual(transport.value().count(b"200 OK\r\n"), 2)
+        self.assertEqual(fence.told, 2)
 
     def test_a_file_that_has_gone_takes_no_transfer(self) -> None:
         """However many ask for it, the listener's transfers are free for others."""

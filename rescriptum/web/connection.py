@@ -270,9 +270,16 @@ class HTTPConnection(Protocol):
         if exchange is not self._exchange or decided is None:  # the client has left
             file.release()
             return
+        fence = exchange.answer.fence if isinstance(exchange.answer, FileReply) else None
+        if fence is not None and not fence.is_open():
+            file.release()
+            self._unopened(Unavailable("the boot lease is not held"), exchange)
+            return
         if not decided.spans:
             file.release()
             self._write(exchange, decided)
+            if fence is not None:
+                fence.sent()
             return
         self._phase = _SENDING
         site, spans, length = self._site, decided.spans, decided.length
@@ -280,6 +287,8 @@ class HTTPConnection(Protocol):
         chunk = chunk_for(site.transfers) if exchange.slot else CHUNK
         lines = head(decided, block, exchange.connection)
         exchange.sent = sent = self._wire.begin(lines, file.fd, spans, chunk)
+        if fence is not None:
+            fence.sent()
         if sent == length:
             file.release()
             self._sent(exchange)

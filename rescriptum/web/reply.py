@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from attrs import evolve, field, frozen
 
+from ..interfaces import Fence
 from ..values import Content
 from .decided import Decided, Headers, checked, rendered
 from .request import Request
@@ -72,12 +73,15 @@ class FileReply:
 
     :ivar steady: whether further ranges may be sent, for a quarter of a second and on the same
         connection, without asking the route.
+    :ivar fence: asked in the very turn in which the head goes out, since the file may have to be
+        opened first: closed, the reply is 503. Not for steady ones.
     """
 
     content: Content
     headers: tuple[tuple[str, str], ...] = ()
     about: object = None
     steady: bool = False
+    fence: Fence | None = None
 
 
 @frozen
