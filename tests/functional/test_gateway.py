@@ -185,7 +185,7 @@ class RefusalTests(GatewayCase):
         for code, wrong in hellos:
             self.assertEqual(agent.hello(**wrong).code, code)
         nonce = agent.nonce()
-        self.assertEqual(agent.hello(nonce=nonce).status, 201)
+        self.assertEqual(agent.hello(nonce=nonce).status, 200)
         self.assertEqual(agent.hello(nonce=nonce).code, "replayed")
         stranger = Agent(self.gateway, node=agent.node)
         self.assertEqual(stranger.hello().code, "unknown-node")

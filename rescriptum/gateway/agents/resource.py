@@ -140,7 +140,7 @@ class Agents:
             site=answer.site,
             peer=request.peer,
         )
-        return ok(Joined(sign("join", plain(answer), self._terms.signing)), 201)
+        return ok(Joined(sign("join", plain(answer), self._terms.signing)))
 
     async def _admitted(self, asked: JoinRequest) -> JoinAnswer:
         now = self._now()
@@ -182,7 +182,7 @@ class Agents:
             peer=request.peer,
             session=row.id,
         )
-        return ok(Welcome(row.id, token, min(terms.heartbeat_ms, ttl // BEATS), ttl, now), 201)
+        return ok(Welcome(row.id, token, min(terms.heartbeat_ms, ttl // BEATS), ttl, now))
 
     @routes.get("v1/sessions/<session>/frames")
     async def frames(self, request: Request, session: str) -> StreamReply:
