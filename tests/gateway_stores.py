@@ -100,6 +100,8 @@ class OverSQLite(Stores):
 class OverPostgres(Stores):
     """In a database of the run's own server."""
 
+    server: postgres.Server
+
     def made(self) -> str:
         self.server = postgres.server()
         return self.server.url(self.server.database())

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 
 from ...contract.refusals import Rejected
 from ...errors import ConfigError
@@ -110,8 +110,9 @@ class Database:
             connection = self._opened().raw_connection()
         except SQLAlchemyError as e:
             raise troubles.told(e, self._url) from None
+        driver = connection.driver_connection
         connection.detach()
-        return connection.driver_connection
+        return driver
 
     def _opened(self) -> Engine:
         if self._engine is None:
@@ -132,10 +133,12 @@ class Database:
                 schema.migrate(connection, str(self))
         except SQLAlchemyError as e:
             opened.dispose()
+            text = troubles.said(e, self._url)
             if troubles.is_damaged(e):
-                text = f"{troubles.said(e, self._url)}; damaged, or no database"
-                raise ConfigError([Problem("database_url", text)]) from None
-            raise troubles.told(e, self._url) from None
+                text += "; damaged, or no database"
+            elif not isinstance(e, ProgrammingError):  # of an option, or of what we may do there
+                raise troubles.told(e, self._url) from None
+            raise ConfigError([Problem("database_url", text)]) from None
         except ConfigError:
             opened.dispose()
             raise
