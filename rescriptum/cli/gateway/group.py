@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from ..options import Group
 from .init import InitOptions
+from .keys import KeysOptions
 from .machines import AdoptOptions, DiscoveredOptions, ImageOptions, MachineOptions
 from .people import OperatorOptions, PinsOptions, SecretOptions, TrustOptions
 from .sites import LeaseOptions, NodeOptions, SiteOptions, TokenOptions
@@ -32,6 +33,7 @@ class GatewayOptions(Group):
         ["image", None, ImageOptions, "Images, and which sites cache them."],
         ["init", None, InitOptions, "Make a gateway's keys and its first operator."],
         ["inspect", None, InspectOptions, "See what a machine has."],
+        ["keys", None, KeysOptions, "Roots, workers and approvers; offline."],
         ["lease", None, LeaseOptions, "Who boots machines at a site."],
         ["machine", None, MachineOptions, "Machines."],
         ["node", None, NodeOptions, "Agents that have joined."],
