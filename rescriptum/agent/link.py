@@ -1,7 +1,7 @@
 """What an agent says and hears in its sessions: performs what the session's machine decides."""
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar, Final, Protocol
 
 from attrs import define, field
 from twisted.logger import Logger
@@ -26,7 +26,7 @@ from ..contract.structure import JSON
 from ..errors import RescriptumError, Unavailable
 from ..values import Secret
 from .backoff import LONGEST
-from .client import EXCHANGE, GatewayClient, Session, Stream
+from .client import EXCHANGE, Session
 from .commands import TrustedTime
 from .credentials import Credentials
 from .desired import DesiredState, Spawn
@@ -44,6 +44,35 @@ BEAT, FAREWELL = 2.0, 3.0
 _STOPPING: Final = "stopping"
 
 
+class Stream(Protocol):
+    """
+    The frames of a session.
+
+    :ivar ended: of what ended it.
+    """
+
+    @property
+    def ended(self) -> Awaitable[RescriptumError]: ...
+
+    def abort(self) -> None: ...
+
+
+class Door(Protocol):
+    """The gateway's: :class:`rescriptum.agent.client.GatewayClient`, whose methods these are."""
+
+    async def hello(self, signed: str) -> Welcome: ...
+
+    async def frames(
+        self, session: Session, frames: Sequence[AgentFrame], seconds: float
+    ) -> Accepted: ...
+
+    async def secret(self, session: Session, request: SecretRequest) -> SecretAnswer: ...
+
+    def stream(
+        self, session: Session, received: Callable[[Received], None], silence: float
+    ) -> Stream: ...
+
+
 @define(eq=False)
 class Link:
     """
@@ -55,7 +84,7 @@ class Link:
 
     _log: ClassVar[Logger] = Logger()
 
-    client: GatewayClient
+    door: Door
     hello_text: Callable[[], str]
     lease: AgentLease
     fence: Callable[[], float]
@@ -110,7 +139,7 @@ class Link:
 
     async def _hello(self) -> None:
         try:
-            welcome = await self.client.hello(self.hello_text())
+            welcome = await self.door.hello(self.hello_text())
             Session.of(welcome)
         except RescriptumError as e:
             self._trouble("No session", e)
@@ -131,7 +160,7 @@ class Link:
 
     def open(self) -> None:
         assert self.session is not None
-        stream = self._stream = self.client.stream(self.session, self._frame, self._silence)
+        stream = self._stream = self.door.stream(self.session, self._frame, self._silence)
         self.spawn(self._streamed(stream))
 
     async def _streamed(self, stream: Stream) -> None:
@@ -179,7 +208,7 @@ class Link:
         batch = self.outbox.batch()
         try:
             if batch and self.session is not None:
-                answer = await self.client.frames(self.session, batch, FAREWELL)
+                answer = await self.door.frames(self.session, batch, FAREWELL)
                 self.outbox.told(batch, answer)
         except RescriptumError as e:
             self._log.warn("The gateway was not told of the end: {reason}", reason=str(e))
@@ -247,7 +276,7 @@ class Link:
         self, session: Session, frames: Sequence[AgentFrame], seconds: float
     ) -> Accepted:
         try:
-            answer = await self.client.frames(session, frames, seconds)
+            answer = await self.door.frames(session, frames, seconds)
         except RescriptumError as e:
             self._unauthorized(session, e)
             raise
@@ -260,7 +289,7 @@ class Link:
         if session is None:
             raise Unavailable("there is no session to ask for secrets in")
         try:
-            return await self.client.secret(session, request)
+            return await self.door.secret(session, request)
         except RescriptumError as e:
             self._unauthorized(session, e)
             raise

@@ -49,13 +49,15 @@ class Posting:
         self._jitter = jitter
         self._backoff = Backoff()
         self._failing = False
+        self._session = 0
         self._active = False
         self._running = False
         self._timer: Timer | None = None
 
     def begin(self) -> None:
-        """There is a session."""
-        self._active = True
+        """There is a session, whatever requests of earlier ones are still under way."""
+        self._session += 1
+        self._active, self._running = True, False
         self._backoff, self._failing = Backoff(), False
         self._reporter.begin_session()
         self.flush()
@@ -86,24 +88,29 @@ class Posting:
         self._failing = False
         if not self._running:
             self._running = True
-            self._spawn(self._run())
+            self._spawn(self._run(self._session))
 
-    async def _run(self) -> None:
+    async def _run(self, session: int) -> None:
         wait: float | None = None
         try:
-            while self._active and wait is None:
+            while wait is None:
                 batch = self._outbox.batch()
                 report = self._reporter.take(self._seconds())
                 if not batch and report is None:
                     wait = self._reporter.due(self._seconds())
                     break
-                wait = await self._tell(batch, report)
+                wait = await self._tell(session, batch, report)
+                if session != self._session or not self._active:
+                    return
         finally:
-            self._running = False
-        if wait is not None and self._active:
+            if session == self._session:
+                self._running = False
+        if wait is not None:
             self._wait(wait)
 
-    async def _tell(self, batch: list[AgentFrame], report: StatusReport | None) -> float | None:
+    async def _tell(
+        self, session: int, batch: list[AgentFrame], report: StatusReport | None
+    ) -> float | None:
         """:returns: seconds until there is anything more to tell; None: go on."""
         frames = batch if report is None else [*batch, Status(report)]
         try:
@@ -114,8 +121,9 @@ class Posting:
                 self._outbox.spurned(batch)
             elif report is not None:
                 self._reporter.failed(report)
-            self._failing = True
-            self._backoff = self._backoff.ended(0)
+            if session == self._session:
+                self._failing = True
+                self._backoff = self._backoff.ended(0)
             return self._backoff.wait(self._jitter())
         self._backoff = Backoff()
         before = len(self._outbox)
