@@ -24,14 +24,14 @@ _ELSEWHERE = Path("/usr/lib/postgresql")
 _USERS = ("postgres", "nobody")
 _ROLE = "rescriptum"
 _DIE_WITH_PARENT = 1  # prctl(2): PR_SET_PDEATHSIG
-# Tests lose nothing by a power cut.
 _SETTINGS = (
     "listen_addresses=",
-    "fsync=off",
     "max_connections=100",
     "deadlock_timeout=100ms",
     "log_min_messages=fatal",
 )
+# Tests lose nothing by a power cut; whoever measures waits for the disk.
+_CARELESS = ("fsync=off",)
 
 
 class Server:
@@ -41,9 +41,13 @@ class Server:
     :ivar sockets: the directory of its socket: the ``host`` of a URL.
     """
 
-    def __init__(self, programs: Path, user: str) -> None:
-        """:raises SkipTest: where it does not start."""
+    def __init__(self, programs: Path, user: str, durable: bool = False) -> None:
+        """
+        :param durable: whether a commit waits for the disk.
+        :raises SkipTest: where it does not start.
+        """
         self._programs = programs
+        self._settings = _SETTINGS if durable else (*_SETTINGS, *_CARELESS)
         self._user = user
         self._numbers = count()
         self._process: subprocess.Popen[bytes] | None = None
@@ -63,6 +67,12 @@ class Server:
         if made.returncode:
             raise SkipTest(f"initdb: {made.stderr.strip()[-300:]}")
         self.start()
+
+    @property
+    def pid(self) -> int:
+        """Of the process that all others of it are children of."""
+        assert self._process is not None, "not running"
+        return self._process.pid
 
     def url(self, database: str, host: str = "", password: str = "") -> str:
         """:param host: ``NAME:PORT`` of a relay; none: the socket itself."""
@@ -91,7 +101,7 @@ class Server:
     def start(self) -> None:
         """:raises SkipTest: where it does not come up."""
         argv = f"{self._programs}/postgres -D {self._data} -k {self.sockets}".split()
-        settings = [part for each in _SETTINGS for part in ("-c", each)]
+        settings = [part for each in self._settings for part in ("-c", each)]
         library = ctypes.CDLL(None)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -150,11 +160,11 @@ def _user() -> str | None:
 
 
 @cache
-def _server() -> Server:
+def _server(durable: bool) -> Server:
     programs, user = _programs(), _user()
     assert programs is not None
     assert user is not None
-    return Server(programs, user)
+    return Server(programs, user, durable)
 
 
 def missing() -> str | None:
@@ -164,12 +174,13 @@ def missing() -> str | None:
     return None if _user() else "no user to run PostgreSQL as"
 
 
-def server() -> Server:
+def server(durable: bool = False) -> Server:
     """
+    :param durable: whether a commit waits for the disk.
     :returns: the server of this whole run, started for the first test that asks.
     :raises SkipTest: with the reason, where there can be none.
     """
     why = missing()
     if why is not None:
         raise SkipTest(why)
-    return _server()
+    return _server(durable)
