@@ -1,6 +1,7 @@
 """A gateway as a process of its own, and agents and operators who ask it, byte by byte."""
 
 import json
+import shutil
 import ssl
 import time
 from collections.abc import Iterator
@@ -47,8 +48,10 @@ class Gateway:
     """
 
     def __init__(self, here: Path, database_url: str | None = None, **settings: object) -> None:
+        """:param database_url: None: SQLite in ``data``."""
         here.mkdir(parents=True, exist_ok=True)
         self.here = here
+        self.database_url = database_url or f"sqlite:///{here / 'data' / 'gateway.db'}"
         self.port = free_port()
         self.config = here / "gateway.toml"
         lines = {"listen": f"127.0.0.1:{self.port}", "data_dir": str(here / "data"), **settings}
@@ -65,6 +68,19 @@ class Gateway:
         self.process.wait_for("gateway listens on")
         return self
 
+    def beside(self, here: Path) -> "Gateway":
+        """:returns: another process of the same gateway: the same database, the same keys."""
+        made = Gateway(here, self.database_url)
+        (here / "data").mkdir(mode=0o700)
+        shutil.copytree(self.here / "data" / "keys", here / "data" / "keys")
+        return made
+
+    def kill(self) -> None:
+        """At once, as a power cut does it."""
+        assert self.process is not None
+        self.process.process.kill()
+        self.process.exited()
+
     @property
     def text(self) -> str:
         assert self.process is not None
@@ -72,7 +88,7 @@ class Gateway:
 
     def admit_operator(self) -> Self:
         """Somebody who may do everything: beside the process, in its database."""
-        database = Database(f"sqlite:///{self.here / 'data' / 'gateway.db'}", MemoryWorkers())
+        database = Database(self.database_url, MemoryWorkers())
         database.open()
         row = Operator("tests", digest(OPERATOR.encode()), Scope.ADMIN, int(time.time()))
         adding = Deferred.fromCoroutine(database.run(lambda c: operators.create(c, row)))

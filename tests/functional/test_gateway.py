@@ -89,9 +89,7 @@ class SessionTests(GatewayCase):
         agent.heartbeat(epoch)
         sent = self.gateway.operate("POST", "commands", {"node": agent.node, "kind": "boot.clear"})
         frames.until("command")
-        assert self.gateway.process is not None
-        self.gateway.process.process.kill()
-        self.gateway.process.exited()
+        self.gateway.kill()
         frames.close()
         self.gateway.start()
         again = agent.frames()
