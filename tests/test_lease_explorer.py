@@ -5,12 +5,17 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from .lease_explorer import TICK, Bounds, Explorer
 
+#: How far each search looks, and how many states there are when nothing is left out: fewer is a
+#: search that has grown blind.
+ARBITERS = Bounds(observers=2), 23_700
+HEARTBEATS = Bounds(beats=2), 69_042
+SESSIONS = Bounds(sessions=2), 76_643
+COPIED = Bounds(epochs=2, sessions=2, nodes=("node-a", "node-a")), 9_184
+SEARCHES = (ARBITERS, HEARTBEATS, SESSIONS, COPIED)
+
 
 class ExplorerTests(SynchronousTestCase):
-    """
-    No order of events opens two fences. The counts of states are what the bounds hold when
-    nothing is left out: a smaller one is a search that has grown blind.
-    """
+    """No order of events opens two fences."""
 
     _log = Logger()
 
@@ -22,19 +27,19 @@ class ExplorerTests(SynchronousTestCase):
 
     def test_two_arbiters(self) -> None:
         """Two gateway processes that read and take at any moment."""
-        self.holds(Bounds(observers=2), 23_700)
+        self.holds(*ARBITERS)
 
     def test_two_heartbeats(self) -> None:
         """An older proof and a newer one, for any of three epochs."""
-        self.holds(Bounds(beats=2), 69_042)
+        self.holds(*HEARTBEATS)
 
     def test_two_sessions(self) -> None:
         """Hello again, and killed and started."""
-        self.holds(Bounds(sessions=2), 76_643)
+        self.holds(*SESSIONS)
 
     def test_a_copied_identity(self) -> None:
         """One node on two hosts, each with two sessions."""
-        self.holds(Bounds(epochs=2, sessions=2, nodes=("node-a", "node-a")), 9_184)
+        self.holds(*COPIED)
 
     def test_no_time_to_spare(self) -> None:
         """
