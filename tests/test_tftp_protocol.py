@@ -7,6 +7,7 @@ from twisted.internet.task import Clock
 from twisted.logger import LogEvent, LogLevel, capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
+from rescriptum.boot.tally import KINDS
 from rescriptum.errors import Forbidden, RescriptumError, Unavailable
 from rescriptum.testing import (
     Everybody,
@@ -16,7 +17,6 @@ from rescriptum.testing import (
     MemoryWorkers,
 )
 from rescriptum.tftp.protocol import Limits, TFTPServer
-from rescriptum.tftp.refusals import KINDS
 from rescriptum.tftp.wire import (
     Acknowledgement,
     Data,
