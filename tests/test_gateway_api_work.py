@@ -152,6 +152,17 @@ class ApprovalTests(WorkCase, SynchronousTestCase):
         self.assertEqual((event.kind, event.data["released"]), ("batch.approved", [sent["id"]]))
         self.assertEqual(event.data["approver"], thumbprint(self.approvers[1]))
 
+    def test_what_is_part_of_a_workflow_waits_for_its_turn(self) -> None:
+        """It has its approvals and is shown to; whoever carries the workflow on sends it."""
+        sent = self.wipe()
+        later = update(tables.commands).where(tables.commands.c.id == sent["id"])
+        self.do(lambda connection: connection.execute(later.values(workflow="w1")))
+        for key in self.approvers[:2]:
+            told = self.approve(sent["batch"], key, sent["digest"])
+        self.assertTrue(told["approved"])
+        self.assertEqual(self.state(sent["id"]), CommandState.WAITING)
+        self.assertEqual(self.happened()[-1].data["released"], [])
+
     def test_who_is_no_approver(self) -> None:
         sent = self.wipe()
         text = approval(generate("Ed25519"), sent["batch"], [sent["digest"]], NOW)

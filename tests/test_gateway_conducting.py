@@ -15,6 +15,7 @@ from rescriptum.contract.keys import generate, public_jwk, trusted
 from rescriptum.contract.structure import JSON
 from rescriptum.gateway.conducting import Means, cancel, start
 from rescriptum.gateway.conductor import Conductor
+from rescriptum.gateway.issuing import approved
 from rescriptum.gateway.peers import PATIENCE, Peers
 from rescriptum.gateway.plans import token_ref
 from rescriptum.gateway.records import (
@@ -41,7 +42,7 @@ from rescriptum.gateway.stores import (
     workflows,
 )
 from rescriptum.gateway.stores.database import Database
-from rescriptum.gateway.trust import set_trust
+from rescriptum.gateway.trust import set_trust, trust
 from rescriptum.gateway.workflows import STEP_SECONDS
 
 from . import gateway_stores
@@ -330,6 +331,19 @@ class ApprovalTests(Case):
             self.assertEqual(len(row.envelope.approvals), 1)
             self.answer(row)
         self.assertEqual(self.sent(name)[-1].kind, "boot.kexec")
+
+    def test_it_is_approved_before_its_turn(self) -> None:
+        """Whoever is told of the approval sends nothing that is not under way."""
+        name = self.begin()
+        self.boot(name)
+        rows = self.do(commands.listing, batch=name).items
+        [write] = [each for each in rows if each.kind == "image.write"]
+        bundle = self.do(trust)
+        self.assertEqual(self.do(approved, write, bundle, int(self.now)), ())
+        self.approve(name, [write.digest])
+        self.assertEqual(len(self.do(approved, write, bundle, int(self.now))), 1)
+        states = {each.kind: each.state for each in self.do(commands.listing, batch=name).items}
+        self.assertEqual(set(states.values()), {CommandState.WAITING})
 
     def test_an_approval_of_something_else(self) -> None:
         """The digests count, not the batch's name."""

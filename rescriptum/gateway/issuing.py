@@ -81,6 +81,20 @@ def issue(connection: Connection, wanted: Issue, worker: Worker | None, now: int
     return row
 
 
+def approved(
+    connection: Connection, row: CommandRow, bundle: TrustBundle, now: int
+) -> tuple[str, ...]:
+    """:returns: its batch's approvals of this very command; nothing, where they are too few."""
+    if row.batch is None:
+        return ()
+    good = tuple(
+        each.signed
+        for each in batches.approvals_of(connection, row.batch)
+        if each.not_after > now and row.digest in _digests(each, bundle)
+    )
+    return good if len(good) >= max(1, bundle.quorum) else ()
+
+
 def released(
     connection: Connection, row: CommandRow, bundle: TrustBundle, worker: Worker | None, now: int
 ) -> bool:
@@ -89,14 +103,8 @@ def released(
 
     :returns: whether it is on its way by this.
     """
-    if row.batch is None:
-        return False
-    good = [
-        each.signed
-        for each in batches.approvals_of(connection, row.batch)
-        if each.not_after > now and row.digest in _digests(each, bundle)
-    ]
-    if len(good) < max(1, bundle.quorum):
+    good = approved(connection, row, bundle, now)
+    if not good:
         return False
     envelope = enveloped(Draft.stored(row.claims), worker, now, good)
     return commands.approved(connection, row.id, envelope)

@@ -8,10 +8,11 @@ from ...contract.jose import opened
 from ...contract.keys import public_keys
 from ...contract.refusals import Rejected
 from ...contract.structure import parsed, structured
-from ..issuing import Issue, issue, needs_approval, released
+from ..issuing import Issue, approved, issue, needs_approval, released
 from ..records import ApprovalRow, Batch, CommandRow, CommandState
 from ..stores import batches, commands, events, nodes
 from ..stores.rows import MOST
+from ..stores.telling import notify
 from ..trust import trust
 from . import counts
 from .call import Call, at, maybe_at
@@ -98,12 +99,14 @@ def batch_list(connection: Connection, call: Call) -> Batches:
     else:
         page = batches.listing(connection, call.after, call.limit)
     bundle = trust(connection)
-    return Batches(tuple(_batch(connection, each, bundle) for each in page.items), page.next)
+    shown = tuple(_batch(connection, each, bundle, call.now) for each in page.items)
+    return Batches(shown, page.next)
 
 
 def batch_show(connection: Connection, call: Call) -> ShownBatch:
     """What a batch would do, with the digests that approvers sign."""
-    return _batch(connection, batches.get(connection, call.name), trust(connection))
+    found = batches.get(connection, call.name)
+    return _batch(connection, found, trust(connection), call.now)
 
 
 def approve(connection: Connection, call: Call) -> ShownBatch:
@@ -123,23 +126,27 @@ def approve(connection: Connection, call: Call) -> ShownBatch:
     row = ApprovalRow(batch.id, signed.kid, text, said.not_after, call.now)
     batches.approve(connection, row)
     worker = call.means.worker()
-    sent = [each.id for each in waiting if released(connection, each, bundle, worker, call.now)]
+    # What is part of a workflow is sent when its turn comes, by whoever carries that on.
+    own = [each for each in waiting if each.workflow == each.id]
+    sent = [each.id for each in own if released(connection, each, bundle, worker, call.now)]
+    notify(connection, "workflows", batch.id)
     call.changed(connection, "batch.approved", batch.id, None, approver=signed.kid, released=sent)
-    return _batch(connection, batch, bundle)
+    return _batch(connection, batch, bundle, call.now)
 
 
 def _of(connection: Connection, batch: Batch) -> tuple[CommandRow, ...]:
     return commands.listing(connection, batch=batch.id, limit=MOST).items
 
 
-def _batch(connection: Connection, batch: Batch, bundle: TrustBundle) -> ShownBatch:
+def _batch(connection: Connection, batch: Batch, bundle: TrustBundle, now: int) -> ShownBatch:
     rows = _of(connection, batch)
+    waiting = [each for each in rows if each.state is CommandState.WAITING]
     return ShownBatch(
         batch.id,
         at(batch.created_at),
         batch.about,
         max(1, bundle.quorum),
-        all(each.state is not CommandState.WAITING for each in rows),
+        all(approved(connection, each, bundle, now) for each in waiting),
         tuple(
             Waiting(
                 each.id,
