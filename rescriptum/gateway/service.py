@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from attrs import field, frozen
+from attrs import asdict, field, frozen
 from sqlalchemy import Connection
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from .. import __version__
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON
-from ..errors import ConfigError, RescriptumError
+from ..errors import ConfigError
 from ..net.keyfiles import KeyFiles
 from ..net.watch import Watch
 from ..net.workers import WorkerPool
@@ -36,12 +36,11 @@ from .config import Config
 from .hub import Hub
 from .keyring import SERVED, Keyring
 from .records import Workflow
-from .signing import Worker
+from .signer import Signer
 from .store import pins, prepared, worker
 from .stores import discovered, events, sessions, tokens
 from .stores.database import Database
 from .stores.notices import Notices
-from .trust import trust
 
 #: Seconds between two looks at workflows, at the worker's certificate, at what is old, and at
 #: the serving certificate.
@@ -111,8 +110,6 @@ class GatewayService(Service):
             around.now,
         )
         self._feed = Feed(self._database, self._notices, reactor, around.now, __version__)
-        self._worker: Worker | None = None
-        self._unsigned = "the worker's certificate is not read yet"
         self._watches: list[Watch] = []
         self._files = KeyFiles(config.keys_dir)
         served = config.own or (config.keys_dir / SERVED, config.keys_dir / SERVED)
@@ -134,13 +131,17 @@ class GatewayService(Service):
         except Rejected as e:
             raise ConfigError([Problem(str(self._database), str(e))]) from e
         self._certificate.privilegedStartService()
-        self._web = self._listener(self._applications(keyring, told))
+        read = partial(worker, self._files, keyring)
+        signer = Signer(self._database, self._workers, read)
+        means = self._means(keyring, signer)
+        self._web = self._listener(self._applications(keyring, told, means))
         self._web.privilegedStartService()
-        self._watches = self._watching(keyring)
-        for line in (f'server_name = "{told.server_name}"', *keyring.pins_toml().splitlines()):
-            self._log.info("{line}", line=line)
+        self._watches = self._watching(keyring, signer, means)
+        for name, value in asdict(told).items():
+            if value:
+                self._log.info('{name} = "{value}"', name=name, value=value)
 
-    def _applications(self, keyring: Keyring, told: Pins) -> Mounted:
+    def _applications(self, keyring: Keyring, told: Pins, means: Means) -> Mounted:
         around = self._around
         terms = Terms(
             signing=keyring.join_signing,
@@ -155,26 +156,26 @@ class GatewayService(Service):
             octets=around.octets,
         )
         agents = Agents(self._database, self._hub, terms, self._agents.opened, self._agents.healthy)
-        means = OperatorMeans(
+        operators = OperatorMeans(
             now=around.now,
             monotonic=around.monotonic,
             octets=around.octets,
             pins=told,
-            seal=partial(self._seal, keyring),
-            worker=self._signer,
-            start=partial(_begin, self._means(keyring)),
+            seal=means.seal,
+            worker=means.worker,
+            start=partial(_begin, means),
             version=__version__,
         )
-        return Mounted(agents, {"api": Operators(self._database, self._feed, means)})
+        return Mounted(agents, {"api": Operators(self._database, self._feed, operators)})
 
-    def _means(self, keyring: Keyring) -> Means:
+    def _means(self, keyring: Keyring, signer: Signer) -> Means:
         octets = self._around.octets
         return Means(
             process=self._process,
             new_id=lambda: f"w-{octets(8).hex()}",
             new_token=lambda: octets(32).hex(),
             seal=partial(self._seal, keyring),
-            worker=self._signer,
+            worker=signer.worker,
         )
 
     def _listener(self, applications: Mounted) -> WebService:
@@ -191,13 +192,13 @@ class GatewayService(Service):
             self._reactor, "gateway", self._config.listen, site, self._certificate, grace=5
         )
 
-    def _watching(self, keyring: Keyring) -> list[Watch]:
+    def _watching(self, keyring: Keyring, signer: Signer, means: Means) -> list[Watch]:
         around, clock = self._around, self._reactor
-        conductor = Conductor(self._database, self._means(keyring), around.now, around.monotonic)
+        conductor = Conductor(self._database, means, around.now, around.monotonic)
         workflows = Watch(clock, "workflows", WORKFLOWS, conductor.look)
         self._unsubscribe.append(self._notices.subscribe("workflows", workflows.wake))
         watches = [
-            Watch(clock, "worker certificate", SIGNING, lambda _: self._certified(keyring)),
+            Watch(clock, "worker certificate", SIGNING, signer.look),
             Watch(clock, "old records", PRUNING, lambda _: self._pruned()),
             workflows,
         ]
@@ -247,23 +248,6 @@ class GatewayService(Service):
 
     def _seal(self, keyring: Keyring, name: str, value: bytes) -> bytes:
         return keyring.vault.seal_secret(name, value, self._around.octets(12))
-
-    def _signer(self) -> Worker | None:
-        """:raises Rejected: where nothing can be sent that agents would take."""
-        if self._unsigned:
-            raise Rejected("unsigned", self._unsigned)
-        return self._worker
-
-    async def _certified(self, keyring: Keyring) -> None:
-        """A certificate that was put beside the keys is taken up, and a renewed one."""
-        bundle = await self._database.run(trust)
-        try:
-            work = partial(worker, self._files, keyring, bundle)
-            self._worker = await self._workers.run(work)
-        except RescriptumError as e:
-            self._unsigned = str(e)
-            raise
-        self._unsigned = ""
 
     async def _renewed(self, keyring: Keyring) -> None:
         now = self._utc()

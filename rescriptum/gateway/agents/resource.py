@@ -5,21 +5,14 @@ from functools import partial
 from typing import Final
 
 from attrs import field, frozen
-from sqlalchemy import Connection
 from twisted.logger import Logger, LogLevel
 
 from ...contract.frames import agent_frames
 from ...contract.joining import JoinAnswer, Joined, JoinRequest, Keys, Role
 from ...contract.jose import digest, sign, signer
-from ...contract.keys import Key, public_jwk, public_key
+from ...contract.keys import Key, public_jwk
 from ...contract.refusals import Rejected
-from ...contract.sessions import (
-    Hello,
-    SecretAnswer,
-    SecretRequest,
-    SessionRequest,
-    Welcome,
-)
+from ...contract.sessions import SecretAnswer, SecretRequest, SessionRequest, Welcome
 from ...contract.structure import JSON, plain
 from ...web.bearer import presented
 from ...web.bursts import Burst
@@ -28,16 +21,17 @@ from ...web.reply import Finished, Reply, StreamReply
 from ...web.request import Request
 from ...web.routing import Routes
 from ...web.stream import Stream
-from ..hello import Known, greeted
+from ..hello import greeted
 from ..hub import Hub, Live
 from ..joining import applicant
-from ..records import Node, SessionRow
+from ..records import SessionRow
 from ..replies import JSONRoutes, message, ok, refused
-from ..stores import events, nodes, sessions, sites
+from ..stores import nodes
 from ..stores.database import Database
 from ..vault import Vault
 from .intake import take
 from .joins import admit
+from .opening import attach, begin, known
 from .releasing import release
 
 NDJSON: Final = "application/x-ndjson"
@@ -159,7 +153,7 @@ class Agents:
         node = await self._database.run(partial(nodes.by_jkt, jkt=signer(text)))
         if node is None or node.removed_at is not None:
             raise Rejected("unknown-node")
-        said = greeted(text, _known(node), terms.names, now)
+        said = greeted(text, known(node), terms.names, now)
         if len(self._hub) >= terms.sessions and self._hub.of_node(node.id) is None:
             raise Rejected("over-capacity", f"{terms.sessions} agents are connected")
         token = terms.octets(32).hex()
@@ -173,7 +167,7 @@ class Agents:
             now,
             now,
         )
-        ttl, over = await self._database.run(partial(_open, row=row, hello=said, now=now))
+        ttl, over = await self._database.run(partial(begin, row=row, hello=said, now=now))
         for each in over:
             self._hub.close(each, "superseded")
         self._log.info(
@@ -188,17 +182,18 @@ class Agents:
     async def frames(self, request: Request, session: str) -> StreamReply:
         """The long answer: one frame a line, for as long as both want it."""
         work = partial(
-            _attach,
+            attach,
             session=session,
             token_digest=_token(request),
             process=self._terms.process,
             now=self._now(),
         )
-        row, node, ttl = await self._database.run(work)
-        heartbeat = min(self._terms.heartbeat_ms, ttl // BEATS) / 1000
+        attached = await self._database.run(work)
+        row, role = attached.session, attached.node.role
+        heartbeat = min(self._terms.heartbeat_ms, attached.ttl_ms // BEATS) / 1000
 
         def opened(stream: Stream) -> None:
-            live = Live(row.id, row.node, row.site, node.role, heartbeat, stream)
+            live = Live(row.id, row.node, row.site, role, heartbeat, stream)
             self._hub.attach(live)
             self._opened(live)
 
@@ -249,31 +244,9 @@ class Agents:
         """Nothing is counted for a connection."""
 
 
-def _known(node: Node) -> Known:
-    return Known(node.id, node.site, node.role, public_key(node.jwk, "Ed25519"))
-
-
 def _token(request: Request) -> str:
     """:returns: the digest of what is presented. :raises Rejected: ``unknown-session``."""
     token = presented(request)
     if token is None:
         raise Rejected("unknown-session", "no token of a session")
     return digest(token.encode("ascii"))
-
-
-def _open(
-    connection: Connection, row: SessionRow, hello: Hello, now: int
-) -> tuple[int, tuple[str, ...]]:
-    over = sessions.open_session(connection, row, hello, now)
-    ttl = sites.get(connection, row.site).ttl_ms
-    data: JSON = {"session": row.id, "version": hello.version, "boot_id": hello.boot_id}
-    events.append(connection, "session.opened", row.site, row.node, data, now)
-    return ttl, over
-
-
-def _attach(
-    connection: Connection, session: str, token_digest: str, process: str, now: int
-) -> tuple[SessionRow, Node, int]:
-    row = sessions.by_token(connection, session, token_digest)
-    sessions.attach(connection, session, process, now)
-    return row, nodes.get(connection, row.node), sites.get(connection, row.site).ttl_ms
