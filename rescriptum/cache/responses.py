@@ -1,0 +1,135 @@
+"""What a server's answer to a pull means: which bytes come, or why none do."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from attrs import frozen
+from hyperlink import URL
+
+from ..errors import Malformed, Refused, Unavailable
+
+#: Redirects of one pull that are followed.
+REDIRECTS: Final = 3
+#: Characters of a URL, and of a header that is looked at.
+_LONGEST: Final = 4096
+_MOVED = (301, 302, 303, 307, 308)
+#: What another try may get past.
+_PASSING = (408, 425, 429)
+_NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})", re.ASCII)
+_STRONG = re.compile(r'"[\x21\x23-\x7e]{0,250}"', re.ASCII)
+_SCHEMES = ("http", "https")
+
+#: The one value of a header by its name in lower case; None: there is none, or there are several.
+Header = Callable[[str], str | None]
+
+
+@frozen
+class Known:
+    """
+    What is known of an image that is being pulled.
+
+    :ivar have: bytes that are here.
+    :ivar etag: of the answer that they came in, where it was a strong one.
+    :ivar length: of the whole image, where it is known.
+    """
+
+    have: int = 0
+    etag: str = ""
+    length: int | None = None
+
+    @property
+    def asks(self) -> tuple[tuple[str, str], ...]:
+        """:returns: the headers that ask for the rest alone; none, where that would be a guess."""
+        if not (self.have and self.etag):
+            return ()
+        return ("Range", f"bytes={self.have}-"), ("If-Range", self.etag)
+
+
+def opened(status: int, header: Header, known: Known) -> Known:
+    """
+    :returns: what is known now: the next byte is the one after ``have``.
+    :raises Unavailable: when there are none now; asking again may help.
+    :raises Refused: when the server has none for us.
+    """
+    if status == 200:
+        return Known(0, _strong(header), _length(header("content-length")))
+    if status == 206 and known.asks:
+        return _resumed(header, known)
+    if status >= 500 or status in _PASSING:
+        raise Unavailable(f"the server answers {status}")
+    if status == 416 and known.asks:
+        raise _other(known)
+    raise Refused(f"the server answers {status}")
+
+
+class Changed(Unavailable):
+    """What is here is of no use any more: begin anew."""
+
+    code = "changed"
+
+
+def _other(known: Known) -> Changed:
+    return Changed(f"the server has no more the image of which {known.have} bytes are here")
+
+
+def _resumed(header: Header, known: Known) -> Known:
+    match = _RANGE.fullmatch(header("content-range") or "")
+    if match is None:
+        raise _other(known)
+    first, last, whole = map(int, match.groups())
+    same = first == known.have and last + 1 == whole and known.length in (None, whole)
+    length = _length(header("content-length"))
+    if not same or length not in (None, whole - first) or _strong(header) not in ("", known.etag):
+        raise _other(known)
+    return Known(known.have, known.etag, whole)
+
+
+def _strong(header: Header) -> str:
+    etag = header("etag") or ""
+    return etag if _STRONG.fullmatch(etag) else ""
+
+
+def _length(text: str | None) -> int | None:
+    return int(text) if text is not None and _NUMBER.fullmatch(text) else None
+
+
+def parsed(text: str) -> URL:
+    """
+    :returns: a URL that an image may be pulled from.
+    :raises Malformed: unless it is an absolute one of HTTP or HTTPS. What is said of it does not
+        repeat it: there may be a secret in it.
+    """
+    if len(text) > _LONGEST or not (text.isascii() and text.isprintable()) or " " in text:
+        raise Malformed(f"not a URL of printable ASCII, up to {_LONGEST} characters")
+    try:
+        url = URL.from_text(text)
+    except ValueError:
+        raise Malformed("not a URL") from None
+    if url.scheme not in _SCHEMES or not url.host:
+        raise Malformed("only http:// and https:// URLs are pulled")
+    if url.port is not None and not 0 < url.port < 65536:
+        raise Malformed("not a port")
+    return url.replace(fragment="")
+
+
+def moved(status: int, header: Header, url: URL) -> URL | None:
+    """
+    :param url: that was asked.
+    :returns: where the server sends us, without a user's name; None: nowhere.
+    :raises Refused: when that is no place to go.
+    """
+    if status not in _MOVED:
+        return None
+    try:
+        there = parsed(url.click(header("location") or "").to_text())
+    except (Malformed, ValueError) as e:
+        said = f": {e}" if isinstance(e, Malformed) else ""
+        raise Refused(f"the server redirects to where nothing is pulled from{said}") from None
+    return there.replace(userinfo="")
+
+
+def shown(url: URL) -> str:
+    """:returns: ``url`` for a log: without what may be secret, a user's name and a query."""
+    return url.replace(userinfo="", query=()).to_text()
