@@ -54,6 +54,12 @@ class Written:
         return {"text": payload.text}
 
 
+class Cleared(Written):
+    """The same by the name of a kind that gateways know."""
+
+    name = "boot.clear"
+
+
 class Endless(Written):
     """Writes down that it ran, and does not end."""
 
@@ -76,7 +82,7 @@ class Secretive(Written):
 
 
 def character(config: SiteConfig) -> Character:
-    kinds = (Written(), Endless(), Secretive())
+    kinds = (Written(), Cleared(), Endless(), Secretive())
     return evolve(_character(config), kinds=kinds, boots=True)
 
 

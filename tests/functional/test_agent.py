@@ -1,13 +1,9 @@
 """A site agent as an operator starts it, ``twistd -n rescriptum site``, and a scripted gateway."""
 
-import http.client
-import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -23,76 +19,10 @@ from rescriptum.agent.service import fence_clock
 from rescriptum.contract.commands import Command, Result
 from rescriptum.contract.frames import Journalled, Ping, Refused, Release, ResultFrame, Status
 from rescriptum.contract.structure import JSON
+from tests.agentprocess import CLI, ENTRY, TWISTD, AgentProcess, asked
 from tests.processes import ROOT
 from tests.relay import Relay
 from tests.scriptedgateway import TOKEN, Lease, ScriptedGateway
-
-ENTRY = [sys.executable, "-m", "tests.site_entry"]
-TWISTD = [sys.executable, "-c", "from twisted.scripts.twistd import run; run()"]
-
-CLI = [sys.executable, "-c", "from rescriptum.cli.main import run; run()"]
-
-
-class Agent:
-    """
-    One process.
-
-    :ivar log: what it has written.
-    """
-
-    def __init__(self, here: Path, *argv: str, entry: Sequence[str], **environ: str) -> None:
-        self.here = here
-        self._log = here / "log"
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("RESCRIPTUM")}
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*entry, "-n", "--pidfile=", "rescriptum", "site", *argv],
-                env={**kept, "PYTHONPATH": str(ROOT), **environ},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=here,
-            )
-
-    @property
-    def log(self) -> str:
-        return self._log.read_text(errors="replace")
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    async def exited(self) -> int:
-        return await deferToThread(self.process.wait, 30)
-
-    async def ended(self) -> int:
-        """:returns: the exit code of an agent that is asked to stop."""
-        self.process.send_signal(signal.SIGTERM)
-        return await self.exited()
-
-
-class SocketConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=10)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(10)
-        self.sock.connect(str(self._path))
-
-
-def asked(path: Path) -> JSON:
-    """:returns: what an agent says of itself."""
-    connection = SocketConnection(path)
-    try:
-        connection.request("GET", "/status")
-        reply = connection.getresponse()
-        assert reply.status == 200, reply.status
-        told: JSON = json.load(reply)
-        return told
-    finally:
-        connection.close()
 
 
 def command(command_id: str, kind: str = "test.written", **payload: object) -> Command:
@@ -112,7 +42,7 @@ class AgentCase(TestCase):
         self.gateway.start()
         self.addCleanup(lambda: Deferred.fromCoroutine(self.gateway.stop()))
         self.configure()
-        self.agents: list[Agent] = []
+        self.agents: list[AgentProcess] = []
         self.addCleanup(self.kill_all)
 
     def kill_all(self) -> None:
@@ -126,9 +56,9 @@ class AgentCase(TestCase):
         self.config.write_text(self.gateway.config(str(self.data), port) + more)
         self.config.chmod(0o640)
 
-    def start(self, *argv: str, entry: Sequence[str] = ENTRY, **environ: str) -> Agent:
+    def start(self, *argv: str, entry: Sequence[str] = ENTRY, **environ: str) -> AgentProcess:
         given = {"RESCRIPTUM_JOIN_TOKEN": TOKEN, "RESCRIPTUM_TEST_RAN": str(self.here / "ran")}
-        agent = Agent(
+        agent = AgentProcess(
             self.here, "--config", str(self.config), *argv, entry=entry, **{**given, **environ}
         )
         self.agents.append(agent)
@@ -138,12 +68,14 @@ class AgentCase(TestCase):
         path = self.here / "ran"
         return path.read_text().split() if path.exists() else []
 
-    async def joined(self, **environ: str) -> Agent:
+    async def joined(self, **environ: str) -> AgentProcess:
         agent = self.start(entry=ENTRY, **environ)
         await self.until(lambda: self.gateway.beats and self.gateway.streaming, agent)
         return agent
 
-    async def until(self, true: Callable[[], object], agent: Agent, seconds: float = 20) -> None:
+    async def until(
+        self, true: Callable[[], object], agent: AgentProcess, seconds: float = 20
+    ) -> None:
         try:
             await self.gateway.until(true, seconds)
         except AssertionError as e:
@@ -154,7 +86,7 @@ class StartTests(AgentCase):
     async def refused(self, *argv: str, code: int, **environ: str) -> str:
         """:returns: what the agent says that does not start."""
         agent = self.start(*argv, entry=ENTRY, **environ)
-        self.assertEqual(await agent.exited(), code, agent.log)
+        self.assertEqual(await deferToThread(agent.exited), code, agent.log)
         self.assertNotIn("Traceback", agent.log)
         self.assertNotIn(TOKEN, agent.log)
         return agent.log
@@ -198,7 +130,7 @@ class StartTests(AgentCase):
         self.assertIn("unknown-token", log)
         self.assertFalse((self.data / "identity.json").exists())
         agent = await self.joined()
-        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(await deferToThread(agent.stop), 0)
 
     async def test_another_gateway(self) -> None:
         """A CA, or join keys, that are not the pinned ones: exit code 1, and no join was asked."""
@@ -230,12 +162,12 @@ class StartTests(AgentCase):
         agent = self.start()
         await self.until(lambda: "Cannot join yet" in agent.log, agent)
         self.assertIsNone(agent.process.poll())
-        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(await deferToThread(agent.stop), 0)
 
     async def test_another_site(self) -> None:
         """An identity of another site is not used: exit code 1."""
         agent = await self.joined()
-        await agent.ended()
+        await deferToThread(agent.stop)
         self.config.write_text(self.config.read_text().replace('"lyon"', '"nice"'))
         self.assertIn("of site lyon", await self.refused(code=1))
 
@@ -253,14 +185,14 @@ class StartTests(AgentCase):
         self.assertFalse(self.gateway.hellos[-1].boots)
         self.assertEqual(self.gateway.hellos[-1].kinds, ())
         await self.until(lambda: self.gateway.of(Status), agent)
-        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(await deferToThread(agent.stop), 0)
         self.configure('[boot]\nlisten = "127.0.0.1:8080"\n')
         agent = self.start(entry=TWISTD)
         await self.until(lambda: len(self.gateway.hellos) > 1, agent)
         self.assertIn("boot server is off", agent.log)
         report = self.gateway.of(Status)[0].report  # type: ignore[union-attr]
         self.assertEqual(report.sections[0].detail["boot"], "off")
-        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(await deferToThread(agent.stop), 0)
 
 
 class SessionTests(AgentCase):
@@ -278,7 +210,7 @@ class SessionTests(AgentCase):
         numbers = [each.beat for each in self.gateway.beats]
         self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
         self.assertNotIn(TOKEN, agent.log)
-        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(await deferToThread(agent.stop), 0)
         self.assertEqual(
             sorted(os.listdir(self.data)),
             ["agent.lock", "identity.json", "journal.db", "trust.json"],
@@ -311,7 +243,7 @@ class SessionTests(AgentCase):
             self.assertEqual((run.returncode, run.stderr), (0, b""))
             for text in texts:
                 self.assertIn(text, run.stdout.decode())
-        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(await deferToThread(agent.stop), 0)
         self.assertFalse(path.exists())
 
     async def test_a_command(self) -> None:
@@ -354,7 +286,7 @@ class SessionTests(AgentCase):
         self.assertEqual(sorted(self.ran()), ["c1", "c2"])
         self.assertEqual(len(self.gateway.joins), 1)
         self.assertEqual([each.node_id for each in self.gateway.hellos], ["n1", "n1"])
-        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(await deferToThread(agent.stop), 0)
 
     async def test_results_are_told_until_heard(self) -> None:
         """In the same session, and in later ones."""
@@ -381,7 +313,7 @@ class SessionTests(AgentCase):
         [result] = self.gateway.of(ResultFrame)
         self.assertEqual(result.result.data, {"characters": len("value of bmc-7")})  # type: ignore[union-attr]
         self.assertNotIn("value of", agent.log)
-        await agent.ended()
+        await deferToThread(agent.stop)
         self.assertNotIn(b"value of", (self.data / "journal.db").read_bytes())
 
     async def test_the_stream_is_lost(self) -> None:
@@ -418,14 +350,14 @@ class SessionTests(AgentCase):
         status = await deferToThread(asked, self.data / "agent.sock")
         self.assertEqual(status["lease"], {"active": False, "epoch": 0, "heard_ms_ago": None})
         self.assertEqual(len(self.gateway.hellos), 1)
-        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(await deferToThread(agent.stop), 0)
 
     async def test_told_to_stop(self) -> None:
         """The lease is released, and the process is gone soon; also when nobody answers."""
         agent = await self.joined()
         self.gateway.grant()
         await self.until(lambda: self.gateway.ack is not None, agent)
-        self.assertEqual(await agent.ended(), 0)
+        self.assertEqual(await deferToThread(agent.stop), 0)
         self.assertEqual(self.gateway.of(Release), [Release(1)])
         self.assertIsNone(self.gateway.lease.holder)
 
@@ -450,7 +382,7 @@ class LeaseTests(AgentCase):
     def answers_after(self, moment: float) -> int:
         return len([at for _, at in self.answers() if at > moment])
 
-    async def active(self) -> Agent:
+    async def active(self) -> AgentProcess:
         agent = await self.joined(RESCRIPTUM_TEST_ANSWERS=str(self.here / "answers"))
         self.assertEqual(self.answers(), [])
         self.gateway.grant()
