@@ -70,6 +70,17 @@ class WatchTests(SynchronousTestCase):
         self.assertEqual(self.turn(9.9), [])
         self.assertEqual(self.turn(0.1), [None])
 
+    def test_a_look_that_ends_when_the_next_one_is_overdue(self) -> None:
+        """A reactor under load hears of the end first, and calls nothing in the past."""
+        self.again, self.held = 3.0, Deferred()
+        self.watch.start()
+        self.turn()
+        self.clock.rightNow += 10.5
+        self.held.callback(None)
+        [due] = [each.getTime() for each in self.clock.getDelayedCalls()]
+        self.assertGreaterEqual(due, self.clock.seconds())
+        self.assertEqual(self.turn(), [None])
+
     def test_what_went_wrong_is_looked_at_again_and_told_once(self) -> None:
         self.watch.start()
         self.turn()

@@ -89,7 +89,8 @@ class Watch:
             self._log.info("{what}: looked at again", what=self._what)
         poll = self._poll
         if again is not None and poll is not None and poll.active():
-            self._again_in(min(again, poll.getTime() - self._clock.seconds()))
+            left = poll.getTime() - self._clock.seconds()
+            self._again_in(max(0.0, min(again, left)))  # a reactor that is late has not called it
 
     def _failed(self, failure: Failure) -> None:
         self._everything = True  # what was asked for is not forgotten: it is looked at by the poll
