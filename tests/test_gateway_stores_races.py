@@ -48,8 +48,6 @@ _T = TypeVar("_T")
 TTL = 15_000
 #: Who races.
 NAMES = ("a", "b", "c", "d")
-#: Rounds of a race: each ends one way or the other.
-ROUNDS = 20
 #: Of each process that writes them.
 EVENTS = 10
 
@@ -62,6 +60,10 @@ def call(
 
 
 class RaceBehaviour(Stores):
+    """:cvar rounds: of a race, each of which ends one way or the other."""
+
+    rounds = 20
+
     def setUp(self) -> None:
         super().setUp()
         self.processes = [self.database, *(self.opened() for _ in NAMES[1:])]
@@ -94,7 +96,7 @@ class RaceBehaviour(Stores):
         return self.do(leases.read, "ber")
 
     def test_of_take_overs_one_wins(self) -> None:
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             row = self.granted()
             seen = (row.epoch, row.beat)
             won = self.race(
@@ -107,7 +109,7 @@ class RaceBehaviour(Stores):
             self.assertEqual(self.do(leases.holder_of, "ber", row.epoch + 1), winner)
 
     def test_of_grants_one_wins(self) -> None:
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             epoch = self.granted().epoch
             self.do(leases.release, "ber", epoch, "node-0")
             won = self.race(
@@ -118,7 +120,7 @@ class RaceBehaviour(Stores):
 
     def test_of_a_record_and_a_take_over_one_wins(self) -> None:
         """What was recorded is not taken, and what was taken is not recorded: never both."""
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             row = self.granted()
             taken, recorded = self.race(
                 call(leases.take, "ber", row.epoch, row.beat, "s", "n", TTL, NOW),
@@ -131,7 +133,7 @@ class RaceBehaviour(Stores):
 
     def test_of_a_release_and_a_record(self) -> None:
         """Either order is fine; what was released is recorded no more."""
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             row = self.granted()
             released, recorded = self.race(
                 call(leases.release, "ber", row.epoch, "node-0"),
@@ -148,7 +150,7 @@ class RaceBehaviour(Stores):
             nodes.add(connection, node(name))
             return "joined"
 
-        for number in range(ROUNDS):
+        for number in range(self.rounds):
             token = f"token-{number}"
             _, kept = self.do(tokens.create, "ber", Role.SITE, NOW, token.__str__)
             names = [f"n{number}-{each}" for each in NAMES]
@@ -159,7 +161,7 @@ class RaceBehaviour(Stores):
 
     def test_one_session_of_a_node_goes_on(self) -> None:
         self.do(nodes.add, node())
-        for number in range(ROUNDS):
+        for number in range(self.rounds):
             names = [f"s{number}-{each}" for each in NAMES]
             self.race(
                 *(call(sessions.open_session, session(n), hello(f"n-{n}"), NOW) for n in names)
@@ -170,7 +172,7 @@ class RaceBehaviour(Stores):
 
     def test_a_hello_opens_one_session(self) -> None:
         self.do(nodes.add, node())
-        for number in range(ROUNDS):
+        for number in range(self.rounds):
             said = hello(f"nonce-{number}")
             names = [f"s{number}-{each}" for each in NAMES]
             ends = self.race(*(call(sessions.open_session, session(n), said, NOW) for n in names))
@@ -180,7 +182,7 @@ class RaceBehaviour(Stores):
 
     def test_one_result_of_a_command(self) -> None:
         self.do(nodes.add, node())
-        for number in range(ROUNDS):
+        for number in range(self.rounds):
             name = f"c{number}"
             self.do(commands.add, command(name))
             results = [Result(True, "ok", each) for each in NAMES]
@@ -193,7 +195,7 @@ class RaceBehaviour(Stores):
     def test_a_command_is_revoked_and_done(self) -> None:
         """Whichever came first: its result is there, and is what counts."""
         self.do(nodes.add, node())
-        for number in range(ROUNDS):
+        for number in range(self.rounds):
             name = f"c{number}"
             self.do(commands.add, command(name))
             self.do(commands.delivered, [name], NOW)
@@ -212,7 +214,7 @@ class RaceBehaviour(Stores):
         self.assertEqual(len(self.do(workflows.listing).items), 1)
 
     def test_an_orphan_is_claimed_once(self) -> None:
-        for number in range(ROUNDS):
+        for number in range(self.rounds):
             name = f"wf-{number}"
             made = Workflow(name, "wipe", "ber", None, {}, "op", NOW, process="gone")
             self.do(workflows.add, made, [])
@@ -239,7 +241,7 @@ class RaceBehaviour(Stores):
         self.assertEqual(followed, list(range(1, 3 * EVENTS + 1)))
 
     def test_all_agree_on_a_setting(self) -> None:
-        for number in range(ROUNDS):
+        for number in range(self.rounds):
             ends = self.race(*(call(settings.agree, f"key-{number}", each) for each in NAMES))
             self.assertEqual(len(set(ends)), 1)
 
@@ -277,6 +279,8 @@ class RaceBehaviour(Stores):
 
 class SQLiteRaceTests(OverSQLite, RaceBehaviour, SynchronousTestCase):
     """Over one file, whose lock goes to whoever is lucky: nobody gives up here."""
+
+    rounds = 5
 
     def setUp(self) -> None:
         self.patch(engine, "BUSY", 120)
