@@ -29,16 +29,38 @@ NOW = 1_800_000_000
 SITE = "lab"
 
 
+class Threads(MemoryWorkers):
+    """
+    :ivar error: what the next work ends with, in place of being done.
+    :ivar slowly: called between work that is done and its answer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.error: Exception | None = None
+        self.slowly: Callable[[], None] = lambda: None
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        result = await super().run(work)
+        self.slowly()
+        return result
+
+
 class GatewayCase(SynchronousTestCase):
     """
     :ivar clock: of everything but documents; ``now`` is Unix time, and moves with it.
+    :ivar threads: of the database.
     """
 
     def setUp(self) -> None:
         here = Path(self.mktemp())
         here.mkdir(parents=True)
         self.clock = Clock()
-        self.database = Database(f"sqlite:///{here / 'gateway.db'}", MemoryWorkers())
+        self.threads = Threads()
+        self.database = Database(f"sqlite:///{here / 'gateway.db'}", self.threads)
         self.done(self.database.start())
         self.addCleanup(lambda: self.done(self.database.close()))
         self.keys: dict[str, Key] = {}

@@ -214,6 +214,14 @@ class StatusTests(IntakeCase):
         self.assertEqual((node.sections, node.inventory), ((), None))
         self.assertEqual(self.events()[-1].data["code"], "too-large")
 
+    def test_what_was_written_of_a_refused_report_goes_with_it(self) -> None:
+        self.command()
+        far = Progress("c1", {"x": "y" * (commands.PROGRESS + 1)})
+        self.take(Status(StatusReport((SectionStatus("site", State.READY),), progress=(far,))))
+        node = self.run_(lambda connection: nodes.get(connection, "n1"))
+        self.assertEqual(node.sections, ())
+        self.assertEqual(self.kinds(), ["frame.refused"])
+
     def test_only_site_agents_discover(self) -> None:
         self.node("n2", Role.RAMDISK)
         self.session("s2", "n2", boots=False)

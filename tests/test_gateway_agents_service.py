@@ -14,6 +14,7 @@ from rescriptum.gateway.hub import Hub, Live
 from rescriptum.gateway.lease import patience
 from rescriptum.gateway.stores import leases, nodes, sessions, sites
 from rescriptum.gateway.stores.notices import Notices
+from rescriptum.gateway.stores.troubles import Lost
 from rescriptum.testing import MemoryStream
 from tests.gatewaycases import SITE, GatewayCase
 
@@ -136,6 +137,21 @@ class ToldTests(ServiceCase):
         before = live.seq
         self.turn(5)
         self.assertEqual(live.seq, before + 1)
+
+    def test_a_lost_connection_begins_patience_anew(self) -> None:
+        """What was seen before may have been somebody else's database."""
+        self.session()
+        self.turn()
+        self.run_(partial(leases.record, site=SITE, epoch=1, session="s1"))
+        self.node("n2")
+        self.session("s2", "n2")
+        self.turn(10)
+        self.threads.error = Lost("the connection was cut")
+        self.turn(1)
+        for _ in range(100):
+            self.run_(partial(sessions.heard, ids=["s2"], now=int(self.now())))
+            self.turn(0.1)
+        self.assertEqual(self.lease().holder, "s1")
 
 
 class SweepTests(ServiceCase):

@@ -147,6 +147,21 @@ class TakeTests(ArbitrationCase):
         self.look()
         self.assertEqual(self.lease().holder, "s2")
 
+    def test_a_beat_is_as_young_as_the_answer_that_has_it(self) -> None:
+        """Another one may have been recorded while the answer was under way."""
+        self.clock.advance(1)
+        self.beat()
+        self.hear("s2")
+        self.threads.slowly = lambda: self.clock.advance(5)
+        self.look()
+        self.threads.slowly = lambda: None
+        self.wait(patience(15) - 0.01)
+        self.look()
+        self.assertEqual(self.lease().holder, "s1")
+        self.wait(0.02)
+        self.look()
+        self.assertEqual(self.lease().holder, "s2")
+
     def test_a_lost_connection_begins_it_anew(self) -> None:
         self.wait(10)
         self.arbitration.forget()
