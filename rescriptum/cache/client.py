@@ -2,7 +2,6 @@
 
 import os
 from base64 import b64encode
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 from urllib.parse import unquote_to_bytes
@@ -32,15 +31,13 @@ from ..net.connections import Connections
 from ..net.pinning import SystemPolicy, why
 from .protocol import Body
 from .responses import REDIRECTS, Changed, Known, moved, opened
+from .runner import MakeRoom
 from .store import Draft
 
 #: Seconds until an answer has begun.
 ANSWER: Final = 30.0
 #: Bytes that are read from a socket at once: a sixteenth of the calls that Twisted makes itself.
 _WIDE: Final = 1 << 20
-
-#: Makes room for what has just been found out to come, if it can.
-MakeRoom = Callable[[], Awaitable[None]]
 
 
 @implementer(IPolicyForHTTPS)

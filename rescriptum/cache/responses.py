@@ -107,11 +107,12 @@ def parsed(text: str) -> URL:
         url = URL.from_text(text)
     except ValueError:
         raise Malformed("not a URL") from None
-    if url.scheme not in _SCHEMES or not url.host:
+    scheme = url.scheme.lower()
+    if scheme not in _SCHEMES or not url.host:
         raise Malformed("only http:// and https:// URLs are pulled")
     if url.port is not None and not 0 < url.port < 65536:
         raise Malformed("not a port")
-    return url.replace(fragment="")
+    return url.replace(scheme=scheme, fragment="")
 
 
 def moved(status: int, header: Header, url: URL) -> URL | None:

@@ -1,19 +1,20 @@
 """Pulls, two side by side, each tried again until its image is there, or not wanted any more."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from attrs import define, frozen
 from hyperlink import URL
 from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredSemaphore
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ..errors import RescriptumError, Unverified
+from ..interfaces import Workers
 from .backoff import WRONG, pause
-from .client import ImageClient, MakeRoom, Pull
 from .images import CachedImage
-from .responses import shown
+from .responses import Known, shown
 from .store import CacheDirectory, Draft
 
 _T = TypeVar("_T")
@@ -22,6 +23,29 @@ _T = TypeVar("_T")
 ABREAST: Final = 2
 #: Bytes of an attempt that is no failure, however it ended.
 _PROGRESS: Final = 1 << 20
+
+
+#: Makes room for what has just been found out to come, if it can.
+MakeRoom = Callable[[], Awaitable[None]]
+
+
+class Attempts(Protocol):
+    """What brings one image; see :class:`rescriptum.cache.client.Pull`."""
+
+    @property
+    def known(self) -> Known: ...
+    async def attempt(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Client(Protocol):
+    """Where images come from; see :class:`rescriptum.cache.client.ImageClient`."""
+
+    @property
+    def clock(self) -> IReactorTime: ...
+    @property
+    def workers(self) -> Workers: ...
+    def pull(self, url: URL, draft: Draft, make_room: MakeRoom) -> Attempts: ...
 
 
 @frozen
@@ -48,7 +72,7 @@ class Pulling:
     digest: str
     url: URL
     draft: Draft
-    pull: Pull
+    pull: Attempts
     failures: int = 0
     wanted: bool = True
     _trouble: Trouble | None = None
@@ -105,7 +129,7 @@ class Pulls:
 
     def __init__(
         self,
-        client: ImageClient,
+        client: Client,
         directory: CacheDirectory,
         make_room: MakeRoom,
         arrived: Callable[[CachedImage], None],

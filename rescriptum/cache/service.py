@@ -16,11 +16,10 @@ from ..contract.specs import CacheImage
 from ..contract.structure import JSON
 from ..errors import Malformed, RescriptumError
 from ..values import Content
-from .client import ImageClient
 from .eviction import evicted
 from .images import CachedImage, is_digest
 from .responses import parsed
-from .runner import Pulls, Trouble
+from .runner import Client, Pulls, Trouble
 from .store import CacheDirectory
 
 #: Images that an inventory lists, and troubles that a status does.
@@ -77,7 +76,7 @@ class CacheService(Service):
     def __init__(
         self,
         directory: CacheDirectory,
-        client: ImageClient,
+        client: Client,
         budget: int,
         held: Callable[[], Collection[str]],
         changed: Callable[[], None],

@@ -156,7 +156,10 @@ class CacheDirectory:
             self.remove(image.digest)
             return None
         image = evolve(image, version=version)
-        self.remember(image)
+        try:
+            self.remember(image)
+        except Unavailable as e:  # the image is no worse for that: the next start verifies it anew
+            self._log.warn("{reason}", reason=str(e))
         return image
 
     def remember(self, image: CachedImage) -> None:
