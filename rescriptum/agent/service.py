@@ -85,11 +85,14 @@ class AgentService(Service):
         workers: Workers,
         token: str | None,
         fails: Callable[[str], None],
+        fence: Callable[[], float] = fence_clock,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         """
         :param workers: one thread, for the journal.
         :param token: for joining, where there is no identity yet.
         :param fails: called, once, when the agent cannot go on: with the reason.
+        :param fence: the fence's clock. :param wall: the wall clock.
         """
         self._clock = clock
         self._config = config
@@ -98,10 +101,12 @@ class AgentService(Service):
         self._workers = workers
         self._token = token
         self._fails = fails
+        self._fence = fence
+        self._wall = wall
         self._directory = DataDirectory(config.data_dir)
         self._boot_id = boot_id()
         self.lease = AgentLease(secrets.randbits(NUMBER_BITS))
-        self.fence = LeaseFence(self.lease, fence_clock)
+        self.fence = LeaseFence(self.lease, fence)
         self._stall = Stall()
         self._active = False
         self._tasks: set[Deferred[None]] = set()
@@ -118,7 +123,7 @@ class AgentService(Service):
         try:
             self._identity = self._directory.identity()
             self._suits(self._identity)
-            self._journal = self._directory.journal(time.time())
+            self._journal = self._directory.journal(self._wall())
         except Unavailable as e:
             self._directory.close()
             raise self._wrong(str(e)) from e
@@ -182,7 +187,7 @@ class AgentService(Service):
         who = Applying(self._character.role, config.site, self._token or "", key, self._boot_id)
         pins = JoinPins(config.join_signing_pin, config.join_encryption_pin)
         asking = asked(
-            await self._client.keys(), pins, who, secrets.token_urlsafe(24), int(time.time())
+            await self._client.keys(), pins, who, secrets.token_urlsafe(24), int(self._wall())
         )
         answer = answered(asking, await self._client.join(asking.request))
         identity = Identity(answer.node_id, answer.site, self._character.role, key)
@@ -199,8 +204,8 @@ class AgentService(Service):
             self._client,
             lambda: self._hello(identity, kinds),
             self.lease,
-            fence_clock,
-            time.time,
+            self._fence,
+            self._wall,
             self._clock.callLater,
             self._spawn,
             random.random,
@@ -219,9 +224,9 @@ class AgentService(Service):
             link.now,
             link.posting.flush,
         )
-        convergers = self._character.convergers(lambda: self.lease.status(fence_clock()))
+        convergers = self._character.convergers(lambda: self.lease.status(self._fence()))
         self._desired = DesiredState(convergers, self._spawn, link.stated)
-        inputs = self._inputs = session(Course(link, fence_clock, random.random))
+        inputs = self._inputs = session(Course(link, self._fence, random.random))
         link.wire(inputs, intake, self._desired)
         return inputs, runner
 
@@ -234,7 +239,7 @@ class AgentService(Service):
             __version__,
             self._config.gateway_server_name,
             secrets.token_urlsafe(24),
-            int(time.time()),
+            int(self._wall()),
             kinds.names,
             labels=JSON(self._character.labels),
             boots=self._character.boots,
@@ -244,8 +249,8 @@ class AgentService(Service):
     # Time.
 
     def _tick(self) -> None:
-        now = fence_clock()
-        if self._stall.ticked(now, time.time()) and self.lease.epoch:
+        now = self._fence()
+        if self._stall.ticked(now, self._wall()) and self.lease.epoch:
             self._log.warn("This process, or its clocks, stood still: no proof of before counts")
             self.lease.distrust()
             if self._link is not None:
@@ -275,7 +280,7 @@ class AgentService(Service):
             "gateway": self._config.gateway_url.to_text(),
             "node_id": None if identity is None else identity.node_id,
             "session": {"state": "joining", "name": None, "trouble": ""},
-            "lease": plain(self.lease.status(fence_clock())),
+            "lease": plain(self.lease.status(self._fence())),
             "late_answers": self.fence.late,
             "desired_version": None if self._desired is None else self._desired.version,
             "sections": [],
