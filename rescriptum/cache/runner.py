@@ -160,7 +160,7 @@ class Pulls:
 
     def want(self, urls: Mapping[str, URL]) -> None:
         """:param urls: by digest: all that is wanted from now on, and not here."""
-        for digest, each in self._all.items():
+        for digest, each in list(self._all.items()):
             if each.wanted and urls.get(digest) != each.url:
                 each.drop()
         for digest, url in urls.items():

@@ -197,6 +197,8 @@ class CacheService(Service):
                 raise
             finally:
                 self._going.discard(image.digest)
+            if image.digest in self._named:
+                self._changed()  # since it began to go
             self._log.info(
                 "Evicted image {digest}: {size} bytes", digest=image.digest, size=image.size
             )
