@@ -172,4 +172,7 @@ class LeaseBehaviour(Stores):
 
 
 class SQLiteLeaseTests(OverSQLite, LeaseBehaviour, SynchronousTestCase):
-    """Over SQLite."""
+    """Over SQLite, in memory: thousands of rows are looked at."""
+
+    def made(self) -> str:
+        return "sqlite://"

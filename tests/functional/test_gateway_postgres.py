@@ -11,11 +11,13 @@ from sqlalchemy import Connection, text
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from rescriptum.contract.refusals import Rejected
 from rescriptum.errors import ConfigError, RescriptumError
 from rescriptum.gateway.stores import leases
+from rescriptum.gateway.stores import notices as notices_module
 from rescriptum.gateway.stores.database import ATTEMPTS, Database
 from rescriptum.gateway.stores.notices import Notices
 from rescriptum.gateway.stores.telling import notify
@@ -408,10 +410,15 @@ class NoticeTests(OverPostgres, TestCase):
         self.assertEqual(told, [(key, get_ident()) for key in ("a", "b", "c")])
 
     async def test_after_a_restart(self) -> None:
+        """It listens again by itself; of the time between, it is said once that it was deaf."""
+        self.patch(notices_module, "AGAIN", 0.01)
         notices = await self.listening()
         await self.heard(notices, "before")
-        self.server.restart()
-        await self.heard(notices, "after")
+        with capturedLogs() as events:
+            self.server.restart()
+            await self.heard(notices, "after")
+        said = [each for each in events if "No notices" in str(each["log_format"])]
+        self.assertEqual(len(said), 1)
 
     async def test_stopped(self) -> None:
         """Its connection is closed, also when it never was there."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from psycopg import Connection as PostgresConnection
 
 #: Seconds: how long stopping may take, and between two attempts to listen.
-_GLANCE, _AGAIN = 0.5, 1.0
+GLANCE, AGAIN = 0.5, 1.0
 
 Heard = Callable[[str], None]
 
@@ -43,6 +43,7 @@ class Notices:
         self._unregister: Callable[[], None] | None = None
         self._thread: Thread | None = None
         self._stopping = Event()
+        self._deaf = False
         self._stopped: Deferred[None] | None = None
 
     #: Tell it to every process, if and when a transaction is committed.
@@ -90,8 +91,10 @@ class Notices:
                 try:
                     self._listen()
                 except Exception as e:  # noqa: BLE001 - whatever it is: the next one may do
-                    self._log.warn("No notices for a while: {reason}", reason=_reason(e))
-                    self._stopping.wait(_AGAIN)
+                    if not self._deaf:  # said once, however long it takes
+                        self._log.warn("No notices for a while: {reason}", reason=_reason(e))
+                    self._deaf = True
+                    self._stopping.wait(AGAIN)
         finally:
             self._reactor.callFromThread(self._end)
 
@@ -103,8 +106,9 @@ class Notices:
             connection.autocommit = True
             connection.execute(f"LISTEN {CHANNEL}")
             self._log.info("Notices come by {database}", database=str(self._database))
+            self._deaf = False
             while not self._stopping.is_set():
-                for each in connection.notifies(timeout=_GLANCE):
+                for each in connection.notifies(timeout=GLANCE):
                     notice = Notice.parse(each.payload)
                     if notice is not None:
                         self._told([notice])
