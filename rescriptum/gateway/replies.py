@@ -35,7 +35,7 @@ def ok(value: object, status: int = 200) -> Reply:
 def refused(error: Rejected, retry_after: float | None = None) -> Reply:
     """
     :param retry_after: seconds; None: as long as the code's status suggests.
-    :returns: a :class:`~rescriptum.contract.sessions.Problem`, with the headers of its status.
+    :returns: a ``Problem`` of the contract, with the headers of its status.
     """
     row = error.refusal
     headers: tuple[tuple[str, str], ...] = (_UNKEPT,)

@@ -45,9 +45,8 @@ def take(
     :raises Rejected: ``unknown-session``, ``superseded`` or ``unknown-node``.
     """
     row = sessions.by_token(connection, session, token_digest)
-    node = nodes.get(connection, row.node)
     sessions.heard(connection, [row.id], now)
-    taking = _Taking(connection, row, node, now)
+    taking = _Taking(connection, row, now)
     beats = [each for each in frames if isinstance(each, Heartbeat)]
     if beats:
         taking.beat(beats[-1])
@@ -61,7 +60,6 @@ def take(
 class _Taking:
     _connection: Connection
     _session: SessionRow
-    _node: Node
     _now: int
     _ack: Ack | None = field(default=None, init=False)
     _results: list[str] = field(factory=list, init=False)
@@ -74,6 +72,10 @@ class _Taking:
             self._ack, tuple(self._results), tuple(self._released), tuple(self._journalled)
         )
 
+    def _node(self) -> Node:
+        """All that is known of it: more than a heartbeat needs."""
+        return nodes.get(self._connection, self._session.node)
+
     def beat(self, frame: Heartbeat) -> None:
         """The newest alone: what it proves, the others prove as well."""
         site, session = self._session.site, self._session.id
@@ -82,7 +84,7 @@ class _Taking:
 
     def frame(self, frame: AgentFrame) -> None:
         if isinstance(frame, Release):
-            leases.release(self._connection, self._session.site, frame.epoch, self._node.id)
+            leases.release(self._connection, self._session.site, frame.epoch, self._session.node)
             self._released.append(frame.epoch)
         elif isinstance(frame, Journalled):
             self._recorded(frame.command_id, lambda: self._journal(frame))
@@ -94,14 +96,16 @@ class _Taking:
             self._recorded(frame.command_id, lambda: self._refusal(frame))
             self._results.append(frame.command_id)
         elif isinstance(frame, Status):
-            self._recorded(self._node.id, lambda: self._status(frame))
+            self._recorded(self._session.node, lambda: self._status(frame))
 
     def _recorded(self, subject: str, record: Callable[[], None]) -> None:
         try:
             with self._connection.begin_nested():  # what was written of it goes with it
                 record()
         except Rejected as e:
-            self._tell("frame.refused", self._node.id, about=subject, code=e.code, detail=e.detail)
+            self._tell(
+                "frame.refused", self._session.node, about=subject, code=e.code, detail=e.detail
+            )
 
     def _tell(self, what: str, subject: str, /, **data: object) -> None:
         self._events.append((what, subject, data))
@@ -109,11 +113,11 @@ class _Taking:
     def tell(self) -> None:
         """Last of all: whoever appends events holds up everybody else who does."""
         for kind, subject, data in self._events:
-            said = {"node": self._node.id, **data}
+            said = {"node": self._session.node, **data}
             events.append(self._connection, kind, self._session.site, subject, said, self._now)
 
     def _journal(self, frame: Journalled) -> None:
-        commands.journalled(self._connection, frame.command_id, self._node.id, self._now)
+        commands.journalled(self._connection, frame.command_id, self._session.node, self._now)
 
     def _result(self, frame: ResultFrame) -> None:
         row = commands.get(self._connection, frame.command_id)
@@ -121,7 +125,7 @@ class _Taking:
         if row.attested:
             self._attested(row, frame)
         first = commands.finished(
-            self._connection, row.id, self._node.id, frame.result, self._now, attestation
+            self._connection, row.id, self._session.node, frame.result, self._now, attestation
         )
         if first:
             self._ended(
@@ -131,9 +135,9 @@ class _Taking:
     def _attested(self, row: CommandRow, frame: ResultFrame) -> None:
         if frame.attestation is None:
             raise Rejected("bad-signature", "the result is not attested")
-        key = public_key(self._node.jwk, "Ed25519")
+        key = public_key(self._node().jwk, "Ed25519")
         said = structured(AttestedResult, opened("result", frame.attestation, trusted(key)).claims)
-        if (said.command_id, said.node_id) != (row.id, self._node.id):
+        if (said.command_id, said.node_id) != (row.id, self._session.node):
             raise Rejected("bad-signature", "the attestation is for another command or node")
         if said.command_digest != row.digest:
             raise Rejected("bad-signature", "the attestation is for other octets")
@@ -142,7 +146,7 @@ class _Taking:
 
     def _refusal(self, frame: Refused) -> None:
         row = commands.get(self._connection, frame.command_id)
-        code, detail, node = frame.code, frame.detail, self._node.id
+        code, detail, node = frame.code, frame.detail, self._session.node
         if commands.refused(self._connection, row.id, node, code, detail, self._now):
             self._ended("command.refused", row, code)
 
@@ -150,13 +154,13 @@ class _Taking:
         self._tell(what, row.id, kind=row.kind, workflow=row.workflow, code=code)
 
     def _status(self, frame: Status) -> None:
-        before = {each.name: each.state for each in self._node.sections}
-        nodes.report(self._connection, self._node.id, frame.report, self._now)
+        before = {each.name: each.state for each in self._node().sections}
+        nodes.report(self._connection, self._session.node, frame.report, self._now)
         for each in frame.report.sections:
             if before.get(each.name) is not each.state:
                 self._tell(
                     "node.section",
-                    self._node.id,
+                    self._session.node,
                     section=each.name,
                     state=each.state.value,
                     reason=each.reason,
