@@ -52,7 +52,7 @@ class Name:
             return
         if not 0 < len(value) <= NAME:
             raise ValueError(f"{attribute.name}: not 1 to {NAME} characters")
-        if not (value.isascii() and value.isprintable()) or " " in value or "/" in value:
+        if not is_name(value):
             raise ValueError(
                 f"{attribute.name}: not a name: letters, digits, '-', '_', '.' and ':'"
             )
@@ -91,6 +91,12 @@ class Many:
     def __call__(self, _: object, attribute: "Attribute[Any]", value: tuple[object, ...]) -> None:
         if len(value) > self.most:
             raise ValueError(f"{attribute.name}: more than {self.most}")
+
+
+def is_name(text: str) -> bool:
+    """:returns: whether :func:`name` would take it."""
+    plain = text.isascii() and text.isprintable() and " " not in text and "/" not in text
+    return plain and 0 < len(text) <= NAME
 
 
 def text(longest: int = NAME, empty: bool = False) -> Validator:

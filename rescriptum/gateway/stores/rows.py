@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
-from ...contract.bounds import NAME
+from ...contract.bounds import NAME, is_name
 from ...contract.refusals import Rejected
 from ...contract.structure import plain, rendered
 from ..records import Page
@@ -28,6 +28,8 @@ _T = TypeVar("_T")
 
 #: Rows of one page.
 LIMIT, MOST = 100, 1000
+#: Of a time in a cursor: more make no number that a database has.
+_DIGITS: Final = 16
 
 
 def named(what: str, value: str) -> str:
@@ -36,8 +38,7 @@ def named(what: str, value: str) -> str:
     :returns: ``value``, which is safe in a path, a log line and a terminal.
     :raises Rejected: ``invalid-message``.
     """
-    safe = value.isascii() and value.isprintable() and not set(value) & {" ", "/"}
-    if not (0 < len(value) <= NAME and safe):
+    if not is_name(value):
         text = f"{what}: not a name: 1 to {NAME} letters, digits, '-', '_', '.' and ':'"
         raise Rejected("invalid-message", text)
     return value
@@ -175,7 +176,7 @@ def newest(
     limit = _limit(limit)
     if after:
         time, _, key = after.partition(":")
-        if not (time.isascii() and time.isdigit() and len(time) < _DIGITS):
+        if not (time.isascii() and time.isdigit() and len(time) <= _DIGITS):
             raise Rejected("invalid-message", "after: not what a page before gave")
         seconds = int(time)
         behind = (at < seconds) | ((at == seconds) & (column < named("after", key)))
@@ -185,9 +186,6 @@ def newest(
     items = tuple(made(kind, row) for row in rows[:limit])
     last = rows[limit - 1] if len(rows) > limit else None
     return Page(items, None if last is None else f"{last[at]}:{last[column]}")
-
-
-_DIGITS: Final = 17
 
 
 def _integrity(error: IntegrityError, what: str) -> Rejected:
