@@ -94,7 +94,9 @@ class LeaseBehaviour(Stores):
         return self.do(lambda c: (statement(c), leases.read(c, site)))
 
     @settings(
-        max_examples=60, deadline=None, suppress_health_check=[HealthCheck.differing_executors]
+        max_examples=60,
+        deadline=None,
+        suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow],
     )
     @given(st.data())
     def test_statements_mean_what_the_pure_functions_say(self, data: st.DataObject) -> None:
