@@ -97,8 +97,12 @@ class ServiceCase(SynchronousTestCase):
     def start(self, service: AgentService) -> AgentService:
         service.privilegedStartService()
         service.startService()
-        self.addCleanup(lambda: service.running and self.stop(service))
+        self.addCleanup(self.stop_if_it_runs, service)
         return service
+
+    def stop_if_it_runs(self, service: AgentService) -> None:
+        if service.running:
+            self.stop(service)
 
     def identified(self) -> None:
         directory = DataDirectory(self.data)
