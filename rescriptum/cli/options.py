@@ -27,9 +27,11 @@ class Command(Options):
             named, arguments = gnu_getopt(argv, self.shortOpt, self.longOpt)
         except GetoptError as e:
             raise UsageError(str(e)) from e
-        first = [
-            f"{name}={value}" if name[1] == "-" and value else name + value for name, value in named
-        ]
+        first: list[str] = []
+        for name, value in named:
+            # A value may be empty, and is one all the same.
+            takes = f"{name[1]}:" in self.shortOpt or f"{name[2:]}=" in self.longOpt
+            first += [name, value] if takes else [name]
         super().parseOptions([*first, "--", *arguments])
 
     def getSynopsis(self) -> str:

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Final, TextIO
 
 from twisted.python.usage import UsageError
 
+from ...errors import Refused
 from ..options import Command
+from ..requests import MAX_BODY, contents
 from .client import Fields, Gateway, gateway
 from .reach import reached
 from .screen import Columns, Screen
@@ -120,6 +123,20 @@ def seconds(text: str) -> int:
     if match is None:
         raise UsageError(f"not a time like 90, 30m, 12h or 7d: {text!r}")
     return int(match[1]) * _SECONDS[match[2]]
+
+
+def text_of(path: str, most: int = MAX_BODY) -> str:
+    """
+    :param most: in bytes.
+    :returns: what is in a file that an option names.
+    :raises UsageError: where it cannot be read.
+    """
+    try:
+        return contents(Path(path), most).decode("utf-8")
+    except Refused as e:
+        raise UsageError(str(e)) from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not UTF-8") from None
 
 
 def done(screen: Screen, made: Fields, line: str) -> int:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 EXCHANGE, LONGEST, SILENCE = 30, 4 << 20, 45
 #: Seconds after which a workflow is looked at, whether or not somebody said something.
 LOOK: Final = 5.0
-#: Of a page that is one of many.
-_PIECE: Final = 500
+#: Rows of one page.
+PIECE: Final = 500
 #: Bytes of one message of the event stream.
-_MESSAGE: Final = 1 << 20
+MESSAGE: Final = 1 << 20
 
 Fields = dict[str, Any]
 
@@ -90,7 +90,7 @@ class Gateway:
         found: list[Fields] = []
         cursor: str | None = None
         while True:
-            page = await self.get(*path, limit=str(_PIECE), cursor=cursor, **query)
+            page = await self.get(*path, limit=str(PIECE), cursor=cursor, **query)
             found += page[key]
             cursor = page.get("next")
             if not cursor:
@@ -107,7 +107,7 @@ class Gateway:
         headers = {} if last is None else {"Last-Event-ID": last}
         connections = self._connections.fresh()
         agent = connections.agent(connections.pool(persistent=False))
-        reader = _Events(heard, self._clock)
+        reader = Events(heard, self._clock)
         try:
             response = await self._timed(
                 self._asked(agent, "GET", ("events",), None, query, headers)
@@ -116,6 +116,8 @@ class Gateway:
                 raise await self._refusal(response, connections)
             response.deliverBody(reader)
             return await reader.ended
+        except CancelledError:
+            raise
         except Exception as e:  # noqa: BLE001 - a shell that meets the network
             return _reason(e)
         finally:
@@ -231,7 +233,7 @@ def gateway(reactor: object, reach: Reach) -> Gateway:
     return Gateway(reach, Connections(reactor, policy), IReactorTime(reactor))
 
 
-class _Events(Protocol):
+class Events(Protocol):
     """Bytes to messages of an event stream."""
 
     def __init__(self, heard: Callable[[Message], None], clock: IReactorTime) -> None:
@@ -249,7 +251,7 @@ class _Events(Protocol):
             message = _message(each)
             if message is not None:
                 self._heard(message)
-        if len(self._buffer) > _MESSAGE:
+        if len(self._buffer) > MESSAGE:
             self._end(Unavailable("a message of the event stream without end"))
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -300,7 +302,7 @@ def _reason(error: Exception) -> RescriptumError:
     error = why(error)
     if isinstance(error, RescriptumError):
         return error
-    if isinstance(error, (DeferredTimeout, TCPTimeout, CancelledError)):
+    if isinstance(error, (DeferredTimeout, TCPTimeout)):
         return Unavailable("the gateway did not answer in time")
     if isinstance(error, ConnectError):
         return Unavailable(f"the gateway cannot be reached: {error}; is it running?")

@@ -1,15 +1,13 @@
 """``rescriptum gateway secret|operator|trust|pins``: who may do what, and with what."""
 
 import sys
-from pathlib import Path
+from getpass import getpass
 from typing import ClassVar
 
 from twisted.python.usage import UsageError
 
-from ...errors import Refused
 from ..options import Group
-from ..requests import contents
-from .asking import Asked, Listing, Removing, done
+from .asking import Asked, Listing, Removing, done, text_of
 from .client import Gateway
 from .screen import Columns, Screen
 from .sites import document
@@ -31,32 +29,25 @@ class SecretSet(Asked):
 
     def postOptions(self) -> None:
         """Read here: while the reactor runs nothing could interrupt it."""
+        text = self._given()
+        self._secret = text.removesuffix("\n").removesuffix("\r")
+        if not self._secret or len(text.encode()) > _LONGEST:
+            raise UsageError(f"the secret is empty, or longer than {_LONGEST} bytes")
+
+    def _given(self) -> str:
+        if self["file"] is not None:
+            return text_of(self["file"], _LONGEST)
+        if sys.stdin.isatty():
+            return getpass(f"{self.words[0]}: ")
         try:
-            self._secret = self._value()
-        except Refused as e:
-            raise UsageError(str(e)) from None
+            return sys.stdin.buffer.read(_LONGEST + 1).decode("utf-8")
+        except UnicodeDecodeError:
+            raise UsageError("the secret is not UTF-8: put it into base64") from None
 
     async def ask(self, gateway: Gateway, screen: Screen) -> int:
         name = self.words[0]
         await gateway.put("secrets", name, body={"value": self._secret})
         return done(screen, {"set": name}, f"set {name}")
-
-    def _value(self) -> str:
-        if self["file"] is not None:
-            data = contents(Path(self["file"]), _LONGEST)
-        elif sys.stdin.isatty():
-            from getpass import getpass
-
-            data = getpass(f"{self.words[0]}: ").encode("utf-8", "surrogateescape")
-        else:
-            data = sys.stdin.buffer.read(_LONGEST + 1)
-        try:
-            text = data.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError:
-            raise Refused("the secret is not UTF-8: put it into base64") from None
-        if not text or len(data) > _LONGEST:
-            raise Refused(f"the secret is empty, or longer than {_LONGEST} bytes")
-        return text
 
 
 class SecretList(Listing):
@@ -161,9 +152,11 @@ class TrustSet(Asked):
     )
     takes = ("FILE",)
 
+    def postOptions(self) -> None:
+        self.bundle = document("FILE", text_of(self.words[0]))
+
     async def ask(self, gateway: Gateway, screen: Screen) -> int:
-        text = contents(Path(self.words[0])).decode("utf-8", "replace")
-        told = await gateway.put("trust", body=document("FILE", text))
+        told = await gateway.put("trust", body=self.bundle)
         roots, approvers = len(told["command_roots"]), len(told["approvers"])
         line = f"{roots} command roots; {told['quorum']} of {approvers} approvers"
         return done(screen, told, line)

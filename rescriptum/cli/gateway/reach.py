@@ -65,7 +65,7 @@ def reached(
     if not found:
         text = f"which gateway? give --gateway URL, or set {URL}; on its own host 'rescriptum"
         problems.append(Problem("gateway", f"{text} gateway init' writes {path}"))
-    elif not str(found).startswith("https://") or not urlsplit(str(found)).hostname:
+    elif not _is_address(str(found)):
         problems.append(Problem("gateway", f"want https://HOST:PORT, not {str(found)[:200]!r}"))
     if not token:
         text = f"no operator's token: give --token-file FILE, or set {TOKEN}"
@@ -87,6 +87,16 @@ def written(reach: Reach) -> str:
         f'url = "{reach.url}"\ntoken = "{reach.token}"\npins = [{pins}]\n'
         f'server_name = "{reach.server_name}"\n'
     )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        sound = parts.port is None or parts.port > 0
+    except ValueError:  # no port, or no address between brackets
+        return False
+    plain = not (parts.path.strip("/") or parts.query or parts.fragment or parts.username)
+    return parts.scheme == "https" and bool(parts.hostname) and sound and plain and url.isascii()
 
 
 def _kept(path: Path) -> dict[str, object]:

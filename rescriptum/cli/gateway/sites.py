@@ -32,10 +32,12 @@ class SiteCreate(Asked):
             raise UsageError(f"not KEY=VALUE: {text!r}")
         self.labels[name] = value
 
+    def postOptions(self) -> None:
+        text = self["ttl-ms"]
+        self.ttl = {} if text is None else {"ttl_ms": whole("ttl-ms", text)}
+
     async def ask(self, gateway: Gateway, screen: Screen) -> int:
-        body: dict[str, object] = {"name": self.words[0], "labels": self.labels}
-        if self["ttl-ms"] is not None:
-            body["ttl_ms"] = whole("ttl-ms", self["ttl-ms"])
+        body = {"name": self.words[0], "labels": self.labels, **self.ttl}
         made = await gateway.post("sites", body=body)
         name = made["name"]
         return done(screen, made, f"made site {name}; next: rescriptum gateway token create {name}")
@@ -270,9 +272,9 @@ def document(option: str, text: str) -> dict[str, object]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as e:
-        raise UsageError(f"--{option}: not JSON: {e}") from None
+        raise UsageError(f"{option}: not JSON: {e}") from None
     if not isinstance(found, dict):
-        raise UsageError(f"--{option}: not a JSON object")
+        raise UsageError(f"{option}: not a JSON object")
     return found
 
 

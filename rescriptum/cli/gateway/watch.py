@@ -41,6 +41,7 @@ class _Lines:
             if step["state"] != "waiting" and self._said.get(step["number"]) != line:
                 self._said[step["number"]] = line
                 self._screen.said(line)
+                self._screen.out.flush()
 
 
 class _Documents:
@@ -237,5 +238,5 @@ class EventsOptions(Asked):
             ended: RescriptumError = await gateway.follow(heard, last, **query)
             if isinstance(ended, (Told, Unverified)):
                 raise ended
-            screen.err.write(f"{ended}; again in {AGAIN:g} s\n")
-            await gateway.sleep(AGAIN)
+            await gateway.sleep(AGAIN)  # not reached where it is us who stop
+            screen.err.write(f"{ended}; following again\n")

@@ -1,13 +1,11 @@
 """``rescriptum gateway command|batch|approve``: what agents are told to do, and who agrees."""
 
-from pathlib import Path
 from typing import ClassVar
 
 from twisted.python.usage import UsageError
 
 from ..options import Group
-from ..requests import contents
-from .asking import Asked, Listing, Showing, done, seconds
+from .asking import Asked, Listing, Showing, done, seconds, text_of
 from .client import Gateway
 from .screen import Columns, Screen
 from .sites import document
@@ -46,8 +44,8 @@ class CommandSend(Asked):
         self.lifetime = seconds(self["lifetime"])
         text = self["payload"] or "{}"
         if text.startswith("@"):
-            text = contents(Path(text[1:])).decode("utf-8", "replace")
-        self.payload = document("payload", text)
+            text = text_of(text[1:])
+        self.payload = document("--payload", text)
 
     async def ask(self, gateway: Gateway, screen: Screen) -> int:
         node, kind = self.words
@@ -171,12 +169,11 @@ class ApproveOptions(Asked):
     def postOptions(self) -> None:
         if self["approval"] is None:
             raise UsageError("where is the signed approval? --approval FILE")
+        self.approval = text_of(self["approval"], _LONGEST).strip()
 
     async def ask(self, gateway: Gateway, screen: Screen) -> int:
-        data = contents(Path(self["approval"]), _LONGEST)
-        text = data.decode("ascii", "replace").strip()
         batch = self.words[0]
-        told = await gateway.post("batches", batch, "approvals", body={"approval": text})
+        told = await gateway.post("batches", batch, "approvals", body={"approval": self.approval})
         given, quorum = len(told["approvals"]), told["quorum"]
         state = "approved" if told["approved"] else "it waits"
         return done(screen, told, f"{batch}: {given} of {quorum} approvals; {state}")
