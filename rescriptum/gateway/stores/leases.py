@@ -6,8 +6,19 @@ row. Safety needs nothing else: neither who calls them, nor when, nor what they 
 """
 
 from collections.abc import Collection
+from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Update, func, insert, null, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Update,
+    bindparam,
+    func,
+    insert,
+    null,
+    select,
+    update,
+)
 
 from ..lease import LEAP, QUARANTINE, LeaseRow
 from .rows import LIMIT, MOST, made, there
@@ -15,6 +26,17 @@ from .tables import lease, lease_history, sites
 from .telling import notify
 
 _ROW = (lease.c.epoch, lease.c.holder, lease.c.holder_node, lease.c.beat, lease.c.ttl_ms)
+
+# Of every heartbeat: to put a statement together takes longer than to execute it.
+_RECORD: Final = (
+    update(lease)
+    .where(
+        (lease.c.site == bindparam("at"))
+        & (lease.c.epoch == bindparam("under"))
+        & (lease.c.holder == bindparam("by"))
+    )
+    .values(beat=lease.c.beat + 1)
+)
 
 
 def record(connection: Connection, site: str, epoch: int, session: str) -> bool:
@@ -24,8 +46,8 @@ def record(connection: Connection, site: str, epoch: int, session: str) -> bool:
     :returns: whether it may be acknowledged, once this transaction is committed. Nothing else
         may be, and nobody is told: the others see it when they look.
     """
-    mine = (lease.c.epoch == epoch) & (lease.c.holder == session)
-    return _swapped(connection, site, mine, _changing(beat=lease.c.beat + 1))
+    mine = {"at": site, "under": epoch, "by": session}
+    return connection.execute(_RECORD, mine).rowcount == 1
 
 
 def release(connection: Connection, site: str, epoch: int, node: str) -> bool:

@@ -1,14 +1,15 @@
 """Sessions: at most one of a node goes on; it alone can hold a boot lease."""
 
 from collections.abc import Collection
+from typing import Final
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ...contract.refusals import Rejected
 from ...contract.sessions import NONCES_KEPT, Hello
 from ..records import Page, SessionRow
-from .rows import LIMIT, columns, every, named, newest, one
+from .rows import LIMIT, columns, every, made, named, newest, one
 from .tables import nodes, nonces, sessions
 from .telling import notify
 
@@ -16,6 +17,16 @@ from .telling import notify
 KEPT = 86_400
 #: Sessions of one site that are looked at: far more than it has nodes.
 MOST = 1000
+
+# Of every heartbeat: to put a statement together takes longer than to execute it.
+_BY_TOKEN: Final = select(sessions).where(
+    (sessions.c.id == bindparam("name")) & (sessions.c.token_digest == bindparam("token"))
+)
+_HEARD: Final = (
+    update(sessions)
+    .where(sessions.c.id.in_(bindparam("names", expanding=True)) & sessions.c.ended_at.is_(None))
+    .values(heard_at=bindparam("now"))
+)
 
 
 def open_session(
@@ -74,10 +85,11 @@ def by_token(connection: Connection, session: str, token_digest: str) -> Session
     :returns: the session, which goes on, of whoever presents this token.
     :raises Rejected: ``unknown-session``; ``superseded``, ``unknown-node``: why it is over.
     """
-    mine = (sessions.c.id == session) & (sessions.c.token_digest == token_digest)
-    row = one(connection, SessionRow, select(sessions).where(mine))
-    if row is None:
+    presented = {"name": session, "token": token_digest}
+    found = connection.execute(_BY_TOKEN, presented).mappings().one_or_none()
+    if found is None:
         raise Rejected("unknown-session")
+    row = made(SessionRow, found)
     if row.ended_at is not None:
         told = row.reason in ("superseded", "unknown-node")
         raise Rejected(row.reason if told and row.reason else "unknown-session")
@@ -93,8 +105,7 @@ def attach(connection: Connection, session: str, process: str, now: int) -> bool
 
 def heard(connection: Connection, ids: Collection[str], now: int) -> None:
     """Of all of them in one statement: something came from these sessions."""
-    mine = sessions.c.id.in_(sorted(ids)) & sessions.c.ended_at.is_(None)
-    connection.execute(update(sessions).where(mine).values(heard_at=now))
+    connection.execute(_HEARD, {"names": sorted(ids), "now": now})
 
 
 def end(connection: Connection, session: str, reason: str, now: int) -> bool:
