@@ -110,15 +110,22 @@ class ImageBehaviour(Stores):
         self.refused("in-use", images.create, image("other", "nowhere"), NOW)
         self.refused("not-found", images.get, "other")
 
-    def test_of_a_site(self) -> None:
+    def of_sites(self, *names: str) -> dict[str, list[str]]:
+        found = self.do(images.of_sites, names)
+        return {site: [each.name for each in cached] for site, cached in found.items()}
+
+    def test_of_sites(self) -> None:
         self.do(images.create, image("debian", "ber"), NOW)
         self.do(images.create, image("arch"), NOW)
         for _ in range(2):
             self.do(images.assign, "arch", "ber")
-        self.assertEqual([i.name for i in self.do(images.of_site, "ber")], ["arch", "debian"])
+        self.do(images.assign, "arch", "muc")
+        self.assertEqual(self.of_sites("ber"), {"ber": ["arch", "debian"]})
+        both = {"ber": ["arch", "debian"], "muc": ["arch"], "nowhere": []}
+        self.assertEqual(self.of_sites("ber", "muc", "nowhere"), both)
         for _ in range(2):
             self.do(images.unassign, "arch", "ber")
-        self.assertEqual([i.name for i in self.do(images.of_site, "ber")], ["debian"])
+        self.assertEqual(self.of_sites("ber"), {"ber": ["debian"]})
         self.refused("in-use", images.assign, "nothing", "ber")
 
     def test_changed_by_who_read_it(self) -> None:

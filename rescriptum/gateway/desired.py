@@ -1,6 +1,6 @@
 """What each node is to have: the desired state, by what the operators have said of its site."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from attrs import evolve, frozen
 from sqlalchemy import Connection
@@ -26,25 +26,25 @@ class Known:
     told: NodeSpec | None
 
 
-def specs(connection: Connection, sessions: Iterable[Known]) -> dict[str, NodeSpec]:
+def specs(connection: Connection, sessions: Collection[Known]) -> dict[str, NodeSpec]:
     """
     :returns: by node, what has to be told: what has changed, and all where nothing was told.
     """
-    sites: dict[str, SiteSpec] = {}
+    sites = _sites(connection, {each.site for each in sessions if each.of_site})
     changed = {}
     for each in sessions:
-        wanted = None
-        if each.of_site:
-            if each.site not in sites:
-                sites[each.site] = _site(connection, each.site)
-            wanted = evolve(sites[each.site], lease=each.lease)
+        wanted = evolve(sites[each.site], lease=each.lease) if each.of_site else None
         if each.told is None or each.told.site != wanted:
             changed[each.node] = NodeSpec(nodes.bump(connection, each.node), wanted)
     return changed
 
 
-def _site(connection: Connection, site: str) -> SiteSpec:
-    cached = images.of_site(connection, site)
-    return SiteSpec(
-        cache_images=tuple(CacheImage(each.sha256, each.url, each.format) for each in cached)
-    )
+def _sites(connection: Connection, names: set[str]) -> dict[str, SiteSpec]:
+    if not names:
+        return {}
+    return {
+        site: SiteSpec(
+            cache_images=tuple(CacheImage(each.sha256, each.url, each.format) for each in cached)
+        )
+        for site, cached in images.of_sites(connection, names).items()
+    }

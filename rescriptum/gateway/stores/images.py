@@ -1,7 +1,7 @@
 """Images of operating systems, and which sites are to have them in their cache."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from attrs import evolve
@@ -42,12 +42,23 @@ def listing(connection: Connection, after: str = "", limit: int = LIMIT) -> Page
     return Page(_made(connection, rows), following)
 
 
-def of_site(connection: Connection, site: str) -> tuple[Image, ...]:
-    """:returns: what the site is to have in its cache, by name."""
-    mine = select(image_sites.c.image).where(image_sites.c.site == site)
-    statement = select(images).where(images.c.name.in_(mine)).order_by(images.c.name)
-    rows = connection.execute(statement.limit(MOST_OF_SITE)).mappings().all()
-    return _made(connection, rows)
+def of_sites(connection: Connection, names: Collection[str]) -> dict[str, tuple[Image, ...]]:
+    """
+    :param names: of sites.
+    :returns: what each is to have in its cache, by name; in as many queries as for one.
+    """
+    theirs = image_sites.c.site.in_(sorted(names))
+    pairs = select(image_sites.c.site, image_sites.c.image).where(theirs)
+    wanted: dict[str, list[str]] = {name: [] for name in names}
+    for site, image in connection.execute(pairs.order_by(image_sites.c.image)):
+        wanted[site].append(image)
+    mine = images.c.name.in_(select(image_sites.c.image).where(theirs))
+    rows = connection.execute(select(images).where(mine)).mappings().all()
+    kept = {each.name: each for each in _made(connection, rows)}
+    return {
+        site: tuple(kept[each] for each in found[:MOST_OF_SITE] if each in kept)
+        for site, found in wanted.items()
+    }
 
 
 def change(connection: Connection, image: Image) -> Image:
