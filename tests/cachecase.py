@@ -76,10 +76,12 @@ class MemoryPull:
 
     def end(self) -> None:
         assert self.ending is not None
+        self.draft.end()
         self.ending.callback(None)
 
     def fail(self, error: Exception) -> None:
         assert self.ending is not None
+        self.draft.end()
         self.ending.errback(error)
 
 

@@ -16,7 +16,7 @@ from rescriptum.cache.service import LISTED, TOLD, USE, CacheStatus
 from rescriptum.cache.store import DiskFull
 from rescriptum.contract.reports import State
 from rescriptum.contract.specs import CacheImage
-from rescriptum.errors import Refused, Unavailable
+from rescriptum.errors import Refused, Unavailable, Unverified
 
 from .cachecase import START, CacheHouse, MemoryPull, digest, image, plant
 
@@ -78,7 +78,7 @@ class PullTests(CacheCase):
         self.assertIsNone(self.service.find(digest(B)))
         status = self.want(image(A))
         self.assertIs(status.state, State.FAILED)
-        self.assertEqual(status.troubles[0].code, "unverified")
+        self.assertEqual(status.troubles[0].code, "image-unverified")
         self.assertIn(digest(B), status.reason)
         self.house.clock.advance(WRONG - 1)
         self.assertEqual(self.client.running, [])
@@ -139,13 +139,22 @@ class PullTests(CacheCase):
         self.running().bring(bytes(MIB), len(data))
         self.assertEqual(self.want(image(data)).failed, 0)
 
+    def test_a_server_that_is_not_trusted(self) -> None:
+        """Costs no image, so it is not waited for as long."""
+        self.want(image(A))
+        self.running().fail(Unverified("the certificate has expired"))
+        self.house.clock.advance(0.5)
+        self.assertEqual(len(self.client.running), 1)
+
     def test_a_full_disk(self) -> None:
         """Is a state that is told, by a code; what is there is served on."""
         self.plant(B)
         self.want(image(A))
+        self.running().bring(bytes(2 * MIB), 3 * MIB)
         self.running().fail(DiskFull("9 bytes more are needed, and there is room for 0"))
         status = self.want(image(A))
         self.assertEqual((status.ready, status.failed), (1, 1))
+        self.assertEqual(self.house.names(), [digest(B)])
         self.assertEqual(status.troubles[0].code, "disk-full")
         self.assertIsNotNone(self.service.find(digest(B)))
 

@@ -13,8 +13,8 @@ from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.cache.images import CachedImage, Sidecar
-from rescriptum.cache.store import CacheDirectory, DiskFailed, DiskFull, Draft, Found
-from rescriptum.errors import Unavailable, Unverified
+from rescriptum.cache.store import CacheDirectory, DiskFailed, DiskFull, Draft, Found, WrongBytes
+from rescriptum.errors import Unavailable
 
 DATA = b"an image " * 1000
 DIGEST = sha256(DATA).hexdigest()
@@ -58,7 +58,7 @@ class DraftTests(DirectoryCase):
     def test_bytes_that_are_not_the_image(self) -> None:
         """Are never called by its name, and are gone."""
         draft = self.draft(b"another", DIGEST)
-        error = self.assertRaises(Unverified, draft.finish, URL, 0)
+        error = self.assertRaises(WrongBytes, draft.finish, URL, 0)
         self.assertIn(sha256(b"another").hexdigest(), str(error))
         self.assertEqual(self.names(), [])
         draft.begin(0, len(DATA))

@@ -129,6 +129,8 @@ class Pull:
             and is not asked for again if the server can tell that the image is still the same.
         """
         self.known = evolve(self.known, have=self._draft.have)
+        if self.known.whole:  # only its place was missing
+            return
         try:
             response, connections = await self._asked()
         except Changed:

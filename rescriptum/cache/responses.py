@@ -40,6 +40,11 @@ class Known:
     length: int | None = None
 
     @property
+    def whole(self) -> bool:
+        """Whether all of it is here."""
+        return self.length is not None and self.have == self.length
+
+    @property
     def asks(self) -> tuple[tuple[str, str], ...]:
         """:returns: the headers that ask for the rest alone; none, where that would be a guess."""
         if not (self.have and self.etag):

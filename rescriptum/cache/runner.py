@@ -10,12 +10,12 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredList, Defer
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from ..errors import RescriptumError, Unverified
+from ..errors import RescriptumError
 from ..interfaces import Workers
 from .backoff import WRONG, pause
 from .images import CachedImage
 from .responses import Known, shown
-from .store import CacheDirectory, Draft
+from .store import CacheDirectory, DiskFull, Draft, WrongBytes
 
 _T = TypeVar("_T")
 
@@ -216,6 +216,9 @@ class Pulls:
             await each.pull.attempt()
             finish = partial(each.draft.finish, each.url.to_text(True), int(self._now()))
             image = await self._client.workers.run(finish)
+        except DiskFull as e:
+            await self._client.workers.run(each.draft.discard)  # room for others, and the journal
+            return self._failed(each, e)
         except RescriptumError as e:
             return self._failed(each, e)
         except Exception as e:  # noqa: BLE001 - one image never stops another
@@ -227,7 +230,7 @@ class Pulls:
 
     def _failed(self, each: Pulling, error: RescriptumError) -> float:
         news = each.failed(Trouble(each.digest, error.code, str(error)))
-        wrong = isinstance(error, Unverified)
+        wrong = isinstance(error, WrongBytes)
         seconds = WRONG if wrong else pause(each.failures, self._jitter())
         if each.wanted and news:
             self._log.warn(

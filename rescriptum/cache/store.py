@@ -32,6 +32,12 @@ class DiskFull(Unavailable):
     code = "disk-full"
 
 
+class WrongBytes(Unverified):
+    """What came is not the image that it was to be."""
+
+    code = "image-unverified"
+
+
 class DiskFailed(Unavailable):
     """The disk does not take, or give, what it should."""
 
@@ -233,12 +239,15 @@ class Draft:
             self.have = 0
             self._hash = hashlib.sha256()
         with _told("the image cannot be written"):
-            if self._fd < 0:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-                self._fd = os.open(self._path, flags, 0o600)
+            self._open()
             os.lseek(self._fd, self.have, os.SEEK_SET)
             if length is not None and length > self._reserved:
                 self._reserve(length)
+
+    def _open(self) -> None:
+        if self._fd < 0:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._fd = os.open(self._path, flags, 0o600)
 
     def _reserve(self, length: int) -> None:
         needed = length - os.fstat(self._fd).st_blocks * 512
@@ -279,15 +288,16 @@ class Draft:
         """
         Put it in its place, if it is what it should be; else there is nothing of it any more.
 
-        :raises Unverified: when it is not.
+        :raises WrongBytes: when it is not.
         :raises Unavailable: when the disk says no.
         """
         found = self._hash.hexdigest()
         if found != self._digest:
             have = self.have
             self.discard()
-            raise Unverified(f"{have} bytes came, and their SHA-256 is {found}")
+            raise WrongBytes(f"{have} bytes came, and their SHA-256 is {found}")
         with _told("the image cannot be put in its place"):
+            self._open()
             os.ftruncate(self._fd, self.have)
             os.fsync(self._fd)
             image = CachedImage(self._digest, _version(os.fstat(self._fd)), now, url)
