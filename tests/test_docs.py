@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from rescriptum.answers.control import KEYS
 from rescriptum.answers.formats.table import ALIASES, BY_EXTENSION, FORMATS
 from rescriptum.answers.template import FILTERS, Template
+from rescriptum.cli.gateway import reach
 from rescriptum.cli.main import RescriptumOptions
 from rescriptum.cli.reference import page
 from rescriptum.settings import SETTINGS
@@ -45,7 +46,7 @@ class DocumentationTests(SynchronousTestCase):
         self.assertEqual((ROOT / "docs" / "reference.md").read_text(), page())
 
     def test_every_variable_that_is_named_exists(self) -> None:
-        known = {each.variable for each in SETTINGS}
+        known = {each.variable for each in SETTINGS} | {reach.URL, reach.TOKEN, reach.FILE}
         for path in PAGES:
             named = set(_VARIABLE.findall(path.read_text()))
             self.assertEqual(named - known, set(), path.name)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -188,6 +189,25 @@ class DocumentTests(SynchronousTestCase):
                 continue
             reads = operation.method == "GET"
             self.assertEqual(operation.scope is Scope.READ, reads, operation.name)
+
+
+class PageTests(SynchronousTestCase):
+    def test_the_page_lists_every_operation(self) -> None:
+        """``docs/gateway-api.md`` says of each what the table says."""
+        page = (Path(__file__).parent.parent / "docs" / "gateway-api.md").read_text()
+        told = [
+            tuple(cell.strip() for cell in line.split("|")[1:5])
+            for line in page.splitlines()
+            if re.match(r"\| `(GET|PUT|POST|DELETE) ", line)
+        ]
+        wanted = []
+        for each in OPERATIONS:
+            path = each.path.replace("<", "{").replace(">", "}")
+            query = [f"`{name}`" for name in each.filters] + ["pages"] * each.paged
+            scope = each.scope.value if each.scope is not None else "–"
+            row = f"`{each.method} {path}`", scope, each.summary, ", ".join(query) or "–"
+            wanted.append(row)
+        self.assertEqual(told, wanted)
 
 
 class RouteTests(OperatorCase, SynchronousTestCase):

@@ -67,7 +67,7 @@ class Operators:
                 "Operator {operator}: {operation} {subject}",
                 operator=operator.name,
                 operation=operation.name,
-                subject="/".join(captures),
+                subject="/".join(captures) or _name(value),
             )
         return _reply(operation, value)
 
@@ -89,6 +89,11 @@ class Operators:
 
     def closed(self, peer: tuple[str, int]) -> None:
         """Nothing is counted for a connection."""
+
+
+def _name(made: object) -> str:
+    """:returns: of what was made, for the log."""
+    return str(getattr(made, "name", None) or getattr(made, "id", None) or "")
 
 
 def _reply(operation: Operation, value: object) -> Reply:
