@@ -307,6 +307,7 @@ class LinkTests(SynchronousTestCase):
             self.say(Close("superseded"))
         self.assertFalse(self.open)
         self.assertTrue(self.door.streams[0].aborted)
+        self.assertIn("superseded", str(self.link.status()["trouble"]))
         loud = [each for each in events if each["log_level"] is LogLevel.error]
         self.assertEqual(len(loud), 1)
         self.clock.advance(59)
@@ -381,6 +382,20 @@ class LinkTests(SynchronousTestCase):
         self.failureResultOf(asking, Rejected)
         self.assertIsNone(self.link.session)
 
+    def test_tokens_are_kept_for_an_epoch(self) -> None:
+        """Asked for once; given up, the epoch's tokens are forgotten."""
+        self.begin()
+        self.lease_is(True, 3)
+        request = SecretRequest("token-1", "w1", "s1", "c1", 3)
+        for _ in range(2):
+            asking = Deferred.fromCoroutine(self.link.credentials.kept(request))
+            if not self.door.secrets[-1].called:
+                self.door.secrets[-1].callback(SecretAnswer("hush"))
+            self.successResultOf(asking)
+        self.assertEqual((len(self.door.secrets), len(self.link.credentials)), (1, 1))
+        self.lease_is(False, 3)
+        self.assertEqual(len(self.link.credentials), 0)
+
     def test_after_a_stall(self) -> None:
         """A heartbeat at once where there is a session."""
         self.link.hurry()
@@ -416,6 +431,7 @@ class LinkTests(SynchronousTestCase):
         self.door.answers = False
         self.inputs.stop()
         self.clock.advance(0)
+        self.assertEqual(self.told(Release), [Release(1)])
         self.door.posts[-1][2].errback(Unavailable("no answer in time"))
         self.assertEqual(self.over, 1)
         self.assertEqual(self.clock.getDelayedCalls(), [])

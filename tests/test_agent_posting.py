@@ -174,6 +174,11 @@ class PostingTests(SynchronousTestCase):
         self.reporter.section(READY)
         self.posting.begin()
         self.turn()
+        self.lose(Unavailable("down"))
+        self.turn(1)
+        [status] = self.sent[1]
+        assert isinstance(status, Status)
+        self.assertEqual(status.report.sections, (READY,))
         self.lose(Rejected("unknown-session"))
         self.posting.end()
         self.posting.begin()

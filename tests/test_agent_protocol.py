@@ -123,7 +123,7 @@ class FrameReaderTests(SynchronousTestCase):
     def test_deaf(self) -> None:
         """Once it is closed, by a frame or from outside, nothing is heard any more."""
         self.reader.dataReceived(line(1, "close", reason="stopping") + line(2))
-        self.reader.dataReceived(line(3))
+        self.reader.dataReceived(line(2))
         self.reader.connectionLost(Failure(ConnectionLost()))
         self.assertEqual(len(self.reading.frames), 1)
         self.assertEqual(str(self.reading.ends[0]), "stopping")
