@@ -111,7 +111,11 @@ class SiteOptions(RoleOptions):
 
     def postOptions(self) -> None:
         """A configuration that cannot start ends here, with all its problems, by exit code 2."""
-        from .agent.config import read as read_site
+        try:
+            from .agent.config import read as read_site
+        except ModuleNotFoundError as e:
+            text = f"needs {e.name}: install rescriptum[site]"
+            _refuse(ConfigError([Problem("twistd rescriptum site", text)]))
 
         try:
             self.site = read_site(Path(self["config"]), bool(self["fake-hardware"]))
