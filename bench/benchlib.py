@@ -61,10 +61,17 @@ def cpu_seconds(pid: int) -> float:
     return total / TICKS
 
 
-def bound(kind: str, port: int) -> bool:
-    """:param kind: ``udp`` or ``tcp``: whether somebody listens at ``port`` of IPv4."""
+def bound(kind: str, port: int, namespace: str = "") -> bool:
+    """
+    :param kind: ``udp`` or ``tcp``: whether somebody listens at ``port`` of IPv4.
+    :param namespace: of the network; empty: ours.
+    """
     pattern = re.compile(rf"^\s*\d+: [0-9A-F]{{8}}:{port:04X} \S+ (?:0A|07) ", re.M)
-    return bool(pattern.search(Path(f"/proc/net/{kind}").read_text()))
+    inside = ["ip", "netns", "exec", namespace] if namespace else []
+    shown = subprocess.run(
+        [*inside, "cat", f"/proc/net/{kind}"], capture_output=True, text=True, check=True
+    )
+    return bool(pattern.search(shown.stdout))
 
 
 @define
@@ -74,6 +81,7 @@ class Server:
 
     :ivar kind: ``udp`` or ``tcp``, and ``port``: what it listens at when it is ready.
     :ivar prefix: :data:`FIRST`, where nothing else may come between.
+    :ivar namespace: of the network that it listens in; empty: ours.
     """
 
     name: str
@@ -83,10 +91,11 @@ class Server:
     environ: Mapping[str, str] = field(factory=dict)
     log: Path = Path(os.devnull)
     prefix: Sequence[str] = ()
+    namespace: str = ""
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def __enter__(self) -> Self:
-        if bound(self.kind, self.port):
+        if bound(self.kind, self.port, self.namespace):
             raise RuntimeError(f"{self.name}: {self.kind} port {self.port} is taken already")
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -98,7 +107,7 @@ class Server:
                 start_new_session=True,
             )
         until = time.monotonic() + 20
-        while not bound(self.kind, self.port):
+        while not bound(self.kind, self.port, self.namespace):
             if self._process.poll() is not None or time.monotonic() > until:
                 self.__exit__(None, None, None)
                 raise RuntimeError(f"{self.name} does not listen; it said: {self.said()}")

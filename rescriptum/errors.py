@@ -27,7 +27,7 @@ class Malformed(RescriptumError):
 
 
 class MalformedDatagram(Malformed):
-    """Not a TFTP datagram: RFC 1350 section 5."""
+    """Not a datagram of TFTP (RFC 1350 section 5), or of DHCP (RFC 2131 section 2)."""
 
     code = "malformed-datagram"
 

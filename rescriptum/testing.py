@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from attrs import define, field
+from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from .errors import NotFound, Unavailable
-from .net.udp import Arrival, Received, SocketAddress
+from .net.udp import ANYWHERE, Arrival, Received, SocketAddress, Way
 from .values import Content, Generated, Listen
 from .web.stream import CLOSED, LOST, SLOW_READER, STOPPING, Stream
 
@@ -211,14 +211,51 @@ class MemoryChannel:
         return sent
 
 
+@frozen
+class Sent:
+    """An answer that left a listening socket. :ivar local: and ``interface``: that it left by."""
+
+    datagram: bytes
+    to: tuple[str, int]
+    local: str
+    interface: int
+
+
 @define(eq=False)
 class MemoryListening:
-    """A bound socket."""
+    """
+    A bound socket.
+
+    :ivar way: what it may do. :ivar sent: what it was told to send.
+    :ivar failures: what the next sends raise, in order.
+    """
 
     host: str
     port: int
     received: Received
+    way: Way = ANYWHERE
     closed: bool = field(default=False, init=False)
+    sent: list[Sent] = field(factory=list, init=False)
+    failures: deque[OSError] = field(factory=deque, init=False)
+
+    def send(
+        self, datagram: bytes, to: tuple[str, int], local: str = "", interface: int = 0
+    ) -> None:
+        if self.failures:
+            raise self.failures.popleft()
+        self.sent.append(Sent(datagram, to, local, interface))
+
+    def deliver(self, *arrivals: Arrival) -> list[Sent]:
+        """
+        What has come while nobody looked.
+
+        :returns: what was answered.
+        """
+        before = len(self.sent)
+        for each in arrivals:
+            self.received(each)
+        self.way.drained()
+        return self.sent[before:]
 
     def close(self) -> None:
         self.closed = True
@@ -229,7 +266,7 @@ class MemoryUDP:
     A network in memory, as :class:`rescriptum.net.udp.UDP` is one.
 
     :ivar channels: all that were ever connected.
-    :ivar taken: addresses that cannot be bound.
+    :ivar taken: addresses that cannot be bound, or addresses with their ports.
     :ivar mtu: of channels that will be connected; ``unable`` likewise.
     :ivar flushed: called by :meth:`flush`.
     """
@@ -243,10 +280,11 @@ class MemoryUDP:
         self.exhausted = False
         self.flushed: Callable[[], None] = lambda: None
 
-    def listen(self, at: Listen, received: Received) -> MemoryListening:
-        if at.host in self.taken:
-            raise self.taken[at.host]
-        self.listening.append(MemoryListening(at.host, at.port or 49152, received))
+    def listen(self, at: Listen, received: Received, way: Way = ANYWHERE) -> MemoryListening:
+        for taken in (at.host, str(at)):
+            if taken in self.taken:
+                raise self.taken[taken]
+        self.listening.append(MemoryListening(at.host, at.port or 49152, received, way))
         return self.listening[-1]
 
     def connect(self, arrival: Arrival, ports: tuple[int, int] | None) -> MemoryChannel:

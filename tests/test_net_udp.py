@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from rescriptum.errors import Unavailable
-from rescriptum.net.udp import BATCH, LINUX, UDP, Arrival, UDPChannel, UDPListener
+from rescriptum.net.udp import BATCH, LINUX, UDP, Arrival, UDPChannel, UDPListener, Way
 from rescriptum.values import Listen
 
 from .descriptors import without_descriptors
@@ -102,6 +102,75 @@ class ListenerTests(UDPCase):
         client.sendto(b"x" * 5000, (LOOPBACK, listener.port))
         listener.doRead()
         self.assertEqual(len(self.arrived[0].datagram), 1024)
+
+    def test_a_storm_is_taken_before_it_is_dealt_with(self) -> None:
+        """One that comes alone is dealt with first; whoever answers is told when that was all."""
+        log: list[str] = []
+
+        def received(arrival: Arrival) -> None:
+            log.append(arrival.datagram.decode())
+            if arrival.datagram in (b"0", b"1"):  # while these are dealt with
+                client.sendto(b"late", (LOOPBACK, listener.port))
+
+        way = Way(drained=lambda: log.append("-"))
+        listener = self.udp.listen(Listen(LOOPBACK, 0), received, way)
+        self.addCleanup(listener.close)
+        client = self.client()
+        listener.doRead()
+        for number in range(3):
+            client.sendto(b"%d" % number, (LOOPBACK, listener.port))
+        listener.doRead()
+        self.assertEqual(log, ["0", "-", "1", "2", "late", "-"])
+        log.clear()
+        client.sendto(b"3", (LOOPBACK, listener.port))
+        listener.doRead()
+        self.assertEqual(log, ["late", "3", "-"])
+
+    def test_a_failure_while_answering_is_logged(self) -> None:
+        def drained() -> None:
+            raise ZeroDivisionError
+
+        listener = self.udp.listen(Listen(LOOPBACK, 0), self.arrived.append, Way(drained=drained))
+        self.addCleanup(listener.close)
+        self.client().sendto(b"x", (LOOPBACK, listener.port))
+        listener.doRead()
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    def test_answers_from_the_address_that_it_is_told(self) -> None:
+        listener, client = self.listen("0.0.0.0"), self.client()
+        for local in ("127.0.0.2", "127.0.0.3"):
+            listener.send(b"hello", client.getsockname(), local)
+            self.assertEqual(client.recvfrom(99), (b"hello", (local, listener.port)))
+        listener.send(b"hello", client.getsockname())
+        self.assertEqual(client.recvfrom(99)[1], (LOOPBACK, listener.port))
+
+    @skipUnless(LINUX, "the filter is Linux's")
+    def test_hears_all_but_one(self) -> None:
+        """The kernel keeps that one's datagrams away."""
+        listener = self.udp.listen(
+            Listen("0.0.0.0", 0), self.arrived.append, Way(deaf_to="127.0.0.2")
+        )
+        self.addCleanup(listener.close)
+        for host in ("127.0.0.2", "127.0.0.3"):
+            self.client(host).sendto(host.encode(), (LOOPBACK, listener.port))
+        listener.doRead()
+        self.assertEqual([each.datagram for each in self.arrived], [b"127.0.0.3"])
+
+    @skipUnless(LINUX, "devices are Linux's")
+    def test_may_be_bound_to_a_device(self) -> None:
+        """And share a port with others that do."""
+        way = Way("lo", everybody=True, shared=True)
+        first, second = (
+            self.udp.listen(Listen(LOOPBACK, port), self.arrived.append, way) for port in (0, 0)
+        )
+        for each in (first, second):
+            self.addCleanup(each.close)
+        third = self.udp.listen(Listen(LOOPBACK, first.port), self.arrived.append, way)
+        self.addCleanup(third.close)
+        with self.assertRaises(OSError):
+            self.udp.listen(Listen(LOOPBACK, 0), self.arrived.append, Way("nosuchdevice"))
+        with self.assertRaises(OSError):
+            self.udp.listen(Listen(LOOPBACK, first.port), self.arrived.append)
 
     def test_a_failure_of_ours_costs_one_datagram(self) -> None:
         """It is logged; the next one is taken."""

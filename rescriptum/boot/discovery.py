@@ -33,11 +33,14 @@ def canonical_uuid(text: str) -> str:
     return text if _UUID.fullmatch(text) and text not in FAKE_UUIDS else ""
 
 
-def uuid_text(octets: bytes) -> str:
+def uuid_text(octets: bytes, *, swapped: bool) -> str:
     """
-    :param octets: sixteen, as option 97 has them behind its type.
-    :returns: them as iPXE spells its own (RFC 4578 section 2.3 sends them in network order).
+    :param octets: sixteen.
+    :param swapped: whether the first three numbers are little-endian, as SMBIOS has them (W078).
+    :returns: them as people spell them.
     """
+    if swapped:
+        octets = octets[3::-1] + octets[5:3:-1] + octets[7:5:-1] + octets[8:]
     digits = octets.hex()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 

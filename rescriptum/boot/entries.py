@@ -65,7 +65,8 @@ class BootEntry:
         :param epoch: of the boot lease that this agent has.
         :param now: Unix time.
         """
-        return self.epoch in (0, epoch) and not self.lapsed(now)
+        lapse = self.not_after
+        return (not self.epoch or self.epoch == epoch) and (not lapse or now < lapse)
 
     def lapsed(self, now: float) -> bool:
         """:param now: Unix time."""
@@ -109,7 +110,7 @@ class BootEntries:
 
     def __init__(self, entries: Iterable[BootEntry] = ()) -> None:
         """:param entries: as they were kept; of two for one MAC the later counts."""
-        self._entries = {each.mac: each for each in entries}
+        self._entries = {each.mac.bare: each for each in entries}
 
     def __iter__(self) -> Iterator[BootEntry]:
         """By MAC."""
@@ -120,11 +121,11 @@ class BootEntries:
 
     def put(self, entry: BootEntry) -> None:
         """Another entry of the same MAC is replaced."""
-        self._entries[entry.mac] = entry
+        self._entries[entry.mac.bare] = entry
 
     def remove(self, mac: MAC) -> BootEntry | None:
         """:returns: what was there; None: nothing."""
-        return self._entries.pop(mac, None)
+        return self._entries.pop(mac.bare, None)
 
     def prune(self, epoch: int, now: float) -> tuple[BootEntry, ...]:
         """
@@ -137,10 +138,10 @@ class BootEntries:
             each for each in self if each.lapsed(now) or (each.epoch and each.epoch < epoch)
         )
         for each in gone:
-            del self._entries[each.mac]
+            del self._entries[each.mac.bare]
         return gone
 
     def live(self, mac: MAC, epoch: int, now: float) -> BootEntry | None:
         """:returns: what ``mac`` is to boot now; None: it is left alone."""
-        entry = self._entries.get(mac)
+        entry = self._entries.get(mac.bare)
         return entry if entry is not None and entry.live(epoch, now) else None

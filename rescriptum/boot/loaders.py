@@ -42,6 +42,9 @@ class Architecture:
 
 
 BIOS_LOADER = "ipxe-undionly.kpxe"
+#: For a machine that runs an iPXE with drivers of its own already: beneath ours there would be no
+#: driver of the card for ``undionly.kpxe`` to use (W040).
+BIOS_NATIVE_LOADER = "ipxe-bios.pxe"
 X64_LOADER = "ipxe-x86_64.efi"
 ARM64_LOADER = "ipxe-arm64.efi"
 RISCV64_LOADER = "ipxe-riscv64.efi"

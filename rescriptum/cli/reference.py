@@ -71,7 +71,7 @@ def public_events() -> list[type[events.Event]]:
         if isinstance(each, type) and issubclass(each, events.Event)
         if each is not events.Event and not name.startswith("_")
     ]
-    links = ("loader", "script", "kernel", "image", "answer", "installed", "admin")
+    links = ("dhcp", "loader", "script", "kernel", "image", "answer", "installed", "admin")
     return sorted(found, key=lambda each: (links.index(each.link), each.name))
 
 

@@ -1,0 +1,1 @@
+"""Beside a site's own DHCP server: tells machines that boot which file to load, and no address."""
