@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec
 
 from sqlalchemy import Connection, MetaData, select, text
+from sqlalchemy.exc import OperationalError
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.python.failure import Failure
@@ -18,7 +19,7 @@ from zope.interface.verify import verifyObject
 from rescriptum.contract.refusals import Rejected
 from rescriptum.errors import ConfigError, RescriptumError
 from rescriptum.gateway.lease import LeaseRow
-from rescriptum.gateway.stores import engine, leases, locations, sites, tables
+from rescriptum.gateway.stores import engine, leases, locations, sites, tables, troubles
 from rescriptum.gateway.stores.database import Database
 from rescriptum.gateway.stores.notices import Notices
 from rescriptum.gateway.stores.telling import Notice, notify
@@ -92,6 +93,25 @@ class LocationTests(SynchronousTestCase):
         database = Database(f"postgresql://u:{PASSWORD}@db.example/gw", MemoryWorkers())
         self.assertEqual(str(database), "gw at db.example:5432")
         self.assertNotIn(PASSWORD, repr(database))
+
+
+class TroubleTests(SynchronousTestCase):
+    """What is said of errors, whatever a driver puts into them."""
+
+    def said(self, text: str) -> str:
+        url = locations.location(f"postgresql://u:{PASSWORD}@db.example/gw")
+        return troubles.said(OperationalError("SELECT 1", {}, Exception(text)), url)
+
+    def test_one_line_without_values(self) -> None:
+        """What stands behind the first line are values of rows."""
+        line = self.said("duplicate key\nDETAIL:  Key (a)=(b) already exists.")
+        self.assertEqual(line, "gw at db.example:5432: duplicate key")
+        self.assertEqual(self.said("\x1b[31m\x00").isprintable(), True)
+        self.assertLessEqual(len(self.said("x" * 1000)), 300)
+        self.assertIn("no reason given", self.said(""))
+
+    def test_no_password(self) -> None:
+        self.assertNotIn(PASSWORD, self.said(f'bad option "password={PASSWORD}"'))
 
 
 class FileTests(SynchronousTestCase):

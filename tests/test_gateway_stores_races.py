@@ -246,15 +246,19 @@ class RaceBehaviour(Stores):
             self.assertEqual(len(set(ends)), 1)
 
     def test_bound_of_what_was_discovered(self) -> None:
-        """It holds whoever reports."""
+        """It holds whoever reports: each that is new takes the place of another old one."""
 
-        def seen(number: int) -> list[Discovered]:
-            lasts = range(200)
-            return [Discovered(f"52:54:00:00:{number:02x}:{last:02x}") for last in lasts]
+        def seen(*numbers: int) -> list[Discovered]:
+            return [Discovered(f"52:54:00:00:{n >> 8:02x}:{n & 255:02x}") for n in numbers]
 
-        self.race(*(call(discovered.report, "ber", seen(each), NOW) for each in range(4)))
-        page = self.do(discovered.listing, "ber", NOW, limit=1000)
-        self.assertEqual(len(page.items), discovered.MOST)
+        self.do(discovered.report, "ber", seen(*range(discovered.MOST)), NOW)
+        for number in range(self.rounds):
+            first = discovered.MOST + number * len(NAMES)
+            new = range(first, first + len(NAMES))
+            at = NOW + number + 1
+            self.race(*(call(discovered.report, "ber", seen(each), at) for each in new))
+            page = self.do(discovered.listing, "ber", at, limit=1000)
+            self.assertEqual(len(page.items), discovered.MOST)
 
     def test_an_admin_stays(self) -> None:
         """Two who remove each other."""

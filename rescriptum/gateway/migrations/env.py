@@ -8,6 +8,5 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
     render_as_batch=True,  # SQLite changes tables by copying them
-    transactional_ddl=True,
 )
 context.run_migrations()
