@@ -368,6 +368,34 @@ class OpeningTests(CacheCase):
         self.assertIsNotNone(self.service.find(digest(A)))
 
 
+class AlteredTests(CacheCase):
+    def test_an_image_that_somebody_removed(self) -> None:
+        """Is pulled anew where it is wanted."""
+        self.plant(A, B)
+        self.want(image(A))
+        for each in (digest(A), digest(B)):
+            (self.path / each).unlink()
+        self.want(image(A))
+        self.assertIsNone(self.service.find(digest(A)))
+        self.assertEqual(self.house.changes, 2)
+        status = self.want(image(A))
+        self.assertEqual((status.bytes, status.ready, status.pulling), (0, 0, 1))
+
+    def test_an_image_that_somebody_wrote_to(self) -> None:
+        """Is not served before it is verified; and gone, if it is another one now."""
+        self.plant(A, B)
+        self.want(image(A), image(B))
+        os.utime(self.path / digest(A), (1, 1))
+        (self.path / digest(B)).write_bytes(C)
+        self.client.workers.held = True
+        converging = Deferred.fromCoroutine(self.service.converge([image(A), image(B)]))
+        self.client.workers.proceed()
+        self.successResultOf(converging)
+        self.assertIsNotNone(self.service.find(digest(A)))
+        self.assertIsNone(self.service.find(digest(B)))
+        self.assertEqual(self.house.names(), [digest(A)])
+
+
 class UseTests(CacheCase):
     def used(self) -> int:
         return Sidecar.parse((self.path / f"{digest(A)}.json").read_bytes()).used

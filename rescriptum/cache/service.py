@@ -104,6 +104,7 @@ class CacheService(Service):
         self._named: frozenset[str] = frozenset()
         self._wrong: tuple[Trouble, ...] = ()
         self._opened = False
+        self._looking = False
         self._stopping = False
         self._tasks: set[Deferred[None]] = set()
 
@@ -147,6 +148,9 @@ class CacheService(Service):
         """
         if not self._opened:
             await self._open()
+        elif not self._looking:
+            self._looking = True
+            self._spawn(self._look())
         self._named = frozenset(each.sha256 for each in images)
         there = self._ready.keys() | self._unchecked.keys() | self._going
         urls, self._wrong = _wanted([each for each in images if each.sha256 not in there])
@@ -159,12 +163,28 @@ class CacheService(Service):
         found = await self._workers.run(self._directory.open)
         self._opened = True
         self._ready = {each.digest: each for each in found.ready}
-        self._unchecked = {each.digest: each for each in found.unchecked}
-        if self._unchecked:
-            self._spawn(self._check())
+        self._doubt(found.unchecked)
 
-    async def _check(self) -> None:
-        for image in list(self._unchecked.values()):
+    async def _look(self) -> None:
+        """Whoever frees space by hand, or writes to an image, has it pulled or verified anew."""
+        ready = tuple(self._ready.values())
+        try:
+            altered = await self._workers.run(partial(self._directory.altered, ready))
+        finally:
+            self._looking = False
+        # Those that were evicted, or pulled anew, meanwhile are another matter.
+        doubtful = [each for each in altered if self._ready.get(each.digest) == each]
+        for each in doubtful:
+            del self._ready[each.digest]
+        self._doubt(doubtful)
+
+    def _doubt(self, images: Sequence[CachedImage]) -> None:
+        self._unchecked.update({each.digest: each for each in images})
+        if images:
+            self._spawn(self._check(images))
+
+    async def _check(self, images: Sequence[CachedImage]) -> None:
+        for image in images:
             check = partial(self._directory.check, image, lambda: not self._stopping)
             try:
                 checked = await self._workers.run(check)

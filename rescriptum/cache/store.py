@@ -132,6 +132,16 @@ class CacheDirectory:
         except OSError as e:
             raise Malformed(e.strerror or str(e)) from e
 
+    def altered(self, images: Sequence[CachedImage]) -> list[CachedImage]:
+        """:returns: those of ``images`` that somebody else wrote to, or removed."""
+        return [each for each in images if self._version_of(each.digest) != each.version]
+
+    def _version_of(self, digest: str) -> tuple[int, int, int, int] | None:
+        try:
+            return _version(os.lstat(self.path / digest))
+        except OSError:
+            return None
+
     def check(self, image: CachedImage, going: Callable[[], bool]) -> CachedImage | None:
         """
         Find out whether a file is what it is called. One that is not is removed.

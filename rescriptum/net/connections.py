@@ -67,7 +67,8 @@ class Connections:
     end waits for the peer, and neither a response nor whoever reads its body can do more.
 
     :ivar policy: the rule of trust.
-    :ivar cleartext: whether ``http://`` is allowed, too: for tests alone.
+    :ivar cleartext: whether ``http://`` is allowed, too: for tests, and for what is verified by its
+        digest.
     """
 
     def __init__(self, reactor: object, policy: IPolicyForHTTPS, cleartext: bool = False) -> None:
