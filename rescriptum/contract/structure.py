@@ -1,9 +1,10 @@
 """Messages to values and back: every field is there, none is unknown, each is of its kind."""
 
 import json
+import re
 from enum import Enum
 from math import isfinite
-from typing import Any, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from attrs import has
 from cattrs import Converter, transform_error
@@ -16,8 +17,12 @@ _T = TypeVar("_T")
 
 #: A JSON document of either side, and a line of a frame stream, in bytes.
 LONGEST_DOCUMENT, LONGEST_FRAME = 4 * 1024 * 1024, 256 * 1024
+#: Values in a JSON document: to read many takes longer than to read long ones.
+VALUES: Final = 50_000
 #: What a refusal says of a message, at the most.
 _SAID = 300
+#: A text, or what begins as one: it always ends somewhere, so that none is looked at twice.
+_TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 JSON = dict[str, object]
 
@@ -142,13 +147,20 @@ def _finite(text: str) -> float:
     return number
 
 
+def _values(data: bytes) -> int:
+    """:returns: no fewer than a document has: what stands in texts is counted too."""
+    return 1 + data.count(b",") + data.count(b"]") + data.count(b"}")
+
+
 def parsed(data: bytes, longest: int = LONGEST_DOCUMENT) -> object:
     """
-    :raises Rejected: ``too-large``, or ``malformed-json`` for anything that is not one JSON
-        document in UTF-8 in which each member stands once.
+    :raises Rejected: ``too-large``, also for more than :data:`VALUES` values; ``malformed-json``
+        for anything that is not one JSON document in UTF-8 in which each member stands once.
     """
     if len(data) > longest:
         raise Rejected("too-large", f"more than {longest} bytes")
+    if _values(data) > VALUES and _values(_TEXT.sub(b"", data)) > VALUES:
+        raise Rejected("too-large", f"more than {VALUES} values")
     try:
         return json.loads(
             data.decode("utf-8"),  # of bytes, json would take UTF-16 and 32 as well
