@@ -114,6 +114,11 @@ class Server:
             time.sleep(0.02)
         return self
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "not running"
+        return self._process.pid
+
     def said(self) -> str:
         return self.log.read_text(errors="replace")[-2000:] if self.log.is_file() else ""
 
