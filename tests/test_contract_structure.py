@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.contract.bounds import many, name, number, text
 from rescriptum.contract.refusals import Rejected
-from rescriptum.contract.structure import VALUES, JSON, parsed, plain, rendered, structured
+from rescriptum.contract.structure import JSON, VALUES, parsed, plain, rendered, structured
 
 from .contract_values import DOCUMENTS, KINDS, values
 
@@ -138,23 +138,23 @@ class ParsedTests(SynchronousTestCase):
         """Four megabytes of empty lists kept a gateway from everything else for seconds."""
         most = VALUES - 2
         self.assertEqual(len(cast(list[object], parsed(b"[0" + b",0" * most + b"]"))), most + 1)
-        for many in (
+        for each in (
             b"[0" + b",0" * (most + 1) + b"]",
             b"[" + b"{}," * VALUES + b"{}]",
             b"[" + b"[[[]]]," * (VALUES // 3) + b"0]",
             b"[" + b'"\\"",' * VALUES + b"0]",
         ):
-            error = self.assertRaises(Rejected, parsed, many)
-            self.assertEqual(error.code, "too-large", many[:20])
+            error = self.assertRaises(Rejected, parsed, each)
+            self.assertEqual(error.code, "too-large", each[:20])
 
     def test_what_a_text_holds_is_no_value(self) -> None:
-        for text in ("," * VALUES, '",]}' * VALUES, "\\" * VALUES + "," * VALUES):
-            self.assertEqual(parsed(json.dumps([text, 1]).encode()), [text, 1])
+        for each in ("," * VALUES, '",]}' * VALUES, "\\" * VALUES + "," * VALUES):
+            self.assertEqual(parsed(json.dumps([each, 1]).encode()), [each, 1])
 
     def test_a_text_without_an_end_is_looked_at_once(self) -> None:
         """It would take hours otherwise."""
-        for text in (b'"' + b'\\"' * 1_000_000, b'"' + b"," * 3_000_000 + b"\\"):
-            error = self.assertRaises(Rejected, parsed, text)
+        for each in (b'"' + b'\\"' * 1_000_000, b'"' + b"," * 3_000_000 + b"\\"):
+            error = self.assertRaises(Rejected, parsed, each)
             self.assertEqual(error.code, "malformed-json")
         error = self.assertRaises(Rejected, parsed, b"," * VALUES + b'"' + b'\\"' * 1_000_000)
         self.assertEqual(error.code, "too-large")

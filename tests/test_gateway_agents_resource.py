@@ -12,7 +12,7 @@ from rescriptum.contract.jose import digest, opened, seal, sign
 from rescriptum.contract.keys import generate, public_jwk, trusted
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import JSON, structured
-from rescriptum.gateway.agents.resource import Agents, Terms
+from rescriptum.gateway.agents.resource import HELLO, JOIN, UNKNOWN, Agents, Terms
 from rescriptum.gateway.hub import Hub, Live
 from rescriptum.gateway.records import SessionRow
 from rescriptum.gateway.stores import commands, leases, secrets, sessions, sites, tokens
@@ -131,6 +131,17 @@ class JoinTests(AgentsCase):
     def test_what_cannot_be_read_is_no_guess(self) -> None:
         for _ in range(9):
             self.assertEqual(self.code("POST", "/v1/join", b"{"), "malformed-json")
+
+    def test_what_is_long_and_cannot_be_read_is_no_mistake(self) -> None:
+        """To read it takes the time that everybody else's heartbeats need."""
+        for _ in range(5):
+            self.assertEqual(self.code("POST", "/v1/join", [0] * 9000), "invalid-message")
+        self.assertEqual(self.code("POST", "/v1/join", self.request(self.token())), "locked-out")
+
+    def test_a_join_has_a_bound(self) -> None:
+        at_most = {**self.request(self.token()), "inventory": {"dmi": "x" * 200_000}}
+        self.assertEqual(self.ask("POST", "/v1/join", at_most)[0], 200)
+        self.assertEqual(self.code("POST", "/v1/join", b"x" * (JOIN + 1)), "too-large")
 
     def test_nothing_secret_is_logged(self) -> None:
         token = self.token()
@@ -278,6 +289,17 @@ class SessionTests(AgentsCase):
             ([{"type": "heartbeat", "beat": 1}] * 257, "too-large"),
         ):
             self.assertEqual(self.code("POST", self.path(), body, self.token), code)
+
+    def test_nothing_long_is_read_of_somebody_who_is_nobody(self) -> None:
+        """Whoever has no token keeps the gateway from nothing: what they say is not looked at."""
+        self.hello()
+        long = b"[" + b"{}," * UNKNOWN
+        for token in (None, "x"):
+            self.assertEqual(self.code("POST", self.path(), long, token), "unknown-session")
+        self.assertEqual(self.code("POST", self.path(), b"[", None), "unknown-session")
+        self.assertEqual(self.code("POST", self.path(), long, self.token), "malformed-json")
+        for path, most in (("/v1/sessions", HELLO), (self.path("secrets"), UNKNOWN)):
+            self.assertEqual(self.code("POST", path, b"x" * (most + 1), self.token), "too-large")
 
     def test_a_secret_is_opened_for_whom_it_is_released_to(self) -> None:
         self.hello()

@@ -17,6 +17,8 @@ from .structure import JSON, parsed
 LONGEST: Final = 64 * 1024
 #: Bytes of JSON in one: a third more in base64, and room for header and signature.
 _LONGEST_JSON = LONGEST // 4 * 3 - 1024
+#: Characters of a header, which is read of anybody: those that are ours have some 400.
+_LONGEST_HEADER = 1024
 _SIGNING = ["Ed25519"]  # RFC 9864; "EdDSA" is deprecated
 _SEALING = ["ECDH-ES", "A256GCM"]  # no DEF: nothing is ever inflated
 _TOKEN = "rescriptum-token+jwe"
@@ -181,6 +183,8 @@ def _header(text: str, code: str) -> JSON:
     """Read what is not believed yet: it only says which key to try."""
     try:
         encoded = text.partition(".")[0].encode("ascii")
+        if len(encoded) > _LONGEST_HEADER:
+            raise ValueError("longer than any of ours")
         header = parsed(base64.urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4)))
     except (ValueError, Rejected):
         raise Rejected(code, "no header that can be read") from None

@@ -10,7 +10,7 @@ from attrs import evolve
 from ..contract.bounds import SENTENCE
 from ..contract.refusals import REFUSALS, Rejected
 from ..contract.sessions import Problem
-from ..contract.structure import parsed, rendered, structured
+from ..contract.structure import LONGEST_DOCUMENT, parsed, rendered, structured
 from ..errors import RescriptumError, Unavailable
 from ..web.bearer import CHALLENGE
 from ..web.reply import Reply
@@ -56,13 +56,14 @@ def problem(error: RescriptumError) -> Reply:
     return refused(Rejected(error.code if error.code in REFUSALS else "failed", str(error)))
 
 
-def message(kind: type[_T], request: Request) -> _T:
+def message(kind: type[_T], request: Request, longest: int = LONGEST_DOCUMENT) -> _T:
     """
     :param kind: an attrs class.
+    :param longest: bytes that are read.
     :returns: the body of ``request``.
     :raises Rejected: for a body that is none.
     """
-    return structured(kind, parsed(request.body))
+    return structured(kind, parsed(request.body, longest))
 
 
 class JSONRoutes(Routes):

@@ -26,7 +26,7 @@ from ..hub import Hub, Live
 from ..joining import applicant
 from ..records import SessionRow
 from ..replies import JSONRoutes, message, ok, refused
-from ..stores import nodes
+from ..stores import nodes, sessions
 from ..stores.database import Database
 from ..vault import Vault
 from .intake import take
@@ -39,6 +39,11 @@ NDJSON: Final = "application/x-ndjson"
 ROOM: Final = 1 << 20
 #: Heartbeats that fit into a ttl: two may be lost.
 BEATS: Final = 3
+#: Bytes of what is read of somebody of whom nothing is known yet: a join with an inventory, a
+#: Hello, and frames; of longer ones it is known first whose they are.
+JOIN, HELLO, UNKNOWN = 512 * 1024, 72 * 1024, 1024
+#: Bytes of a join that nobody makes by mistake: where it is refused, it counts as a guess.
+LONG: Final = 8 * 1024
 
 
 @frozen(kw_only=True)
@@ -115,10 +120,10 @@ class Agents:
         if seconds:
             return refused(Rejected("locked-out"), seconds)
         try:
-            answer = await self._admitted(message(JoinRequest, request))
+            answer = await self._admitted(message(JoinRequest, request, JOIN))
         except Rejected as e:
             self._log.info("Join refused: {reason}", peer=request.peer, reason=str(e))
-            if e.status == 403:
+            if e.status == 403 or len(request.body) > LONG:
                 seconds = self._lockout.failed(host, monotonic())
                 if seconds:
                     self._log.warn(
@@ -149,7 +154,7 @@ class Agents:
     @routes.post("v1/sessions")
     async def hello(self, request: Request) -> Reply:
         """A node opens a session, in place of the one that it has."""
-        text, now, terms = message(SessionRequest, request).hello, self._now(), self._terms
+        text, now, terms = message(SessionRequest, request, HELLO).hello, self._now(), self._terms
         node = await self._database.run(partial(nodes.by_jkt, jkt=signer(text)))
         if node is None or node.removed_at is not None:
             raise Rejected("unknown-node")
@@ -202,11 +207,16 @@ class Agents:
     @routes.post("v1/sessions/<session>/frames")
     async def said(self, request: Request, session: str) -> Reply:
         """What an agent says: recorded first, acknowledged afterwards."""
+        token = _token(request)
+        if len(request.body) > UNKNOWN:
+            await self._database.run(
+                partial(sessions.by_token, session=session, token_digest=token)
+            )
         frames = agent_frames(request.body)
         work = partial(
             take,
             session=session,
-            token_digest=_token(request),
+            token_digest=token,
             frames=frames,
             now=self._now(),
         )
@@ -218,7 +228,7 @@ class Agents:
     @routes.post("v1/sessions/<session>/secrets")
     async def secret(self, request: Request, session: str) -> Reply:
         """A secret that the command names which the agent runs."""
-        asked = message(SecretRequest, request)
+        asked = message(SecretRequest, request, UNKNOWN)
         work = partial(
             release,
             session=session,
