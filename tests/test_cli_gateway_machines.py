@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.contract.keys import generate, public_jwk
+from rescriptum.contract.keys import dumped, generate, public_jwk
 from rescriptum.contract.reports import Discovered
 from rescriptum.gateway.stores import discovered, secrets
 from tests.gateway_stores import NOW, settle
@@ -126,6 +126,26 @@ class TrustTests(CommandCase, SynchronousTestCase):
         self.assertEqual(self.said("trust", "show")["command_roots"], [root])
         path.write_text("{")
         self.assertIn("not JSON", self.misused("trust", "set", str(path)))
+
+    def test_by_files_of_keys(self) -> None:
+        """Only public halves are told, whichever half is in a file."""
+        paths = [Path(self.mktemp()) for _ in range(3)]
+        keys = [generate("Ed25519") for _ in paths]
+        for path, key in zip(paths, keys, strict=True):
+            path.touch(0o600)
+            path.write_bytes(dumped(key))
+        paths[2].write_text(json.dumps({"jwk": public_jwk(keys[2])}))
+        root, *approvers = map(str, paths)
+        told = self.run_("trust", "set", "--root", root, "--approver", approvers[0],
+                         "--approver", approvers[1], "--quorum", "2")  # fmt: skip
+        self.assertEqual(told, "1 command roots; 2 of 2 approvers\n")
+        shown = self.said("trust", "show")
+        self.assertEqual(shown["command_roots"], [public_jwk(keys[0])])
+        self.assertEqual(shown["approvers"], [public_jwk(each) for each in keys[1:]])
+        self.assertIn("one FILE", self.misused("trust", "set"))
+        self.assertIn("one FILE", self.misused("trust", "set", root, "--root", root))
+        self.assertIn("--quorum", self.misused("trust", "set", "--root", root, "-q", "x"))
+        self.assertIn("no public key", self.wrong("trust", "set", "--root", __file__))
 
     def test_pins(self) -> None:
         told = self.run_("pins")

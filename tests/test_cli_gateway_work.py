@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from rescriptum.cli.gateway.client import LOOK, SILENCE, Told
 from rescriptum.cli.gateway.screen import Screen
 from rescriptum.cli.gateway.watch import AGAIN, describe, follow
-from rescriptum.contract.keys import generate, public_jwk
+from rescriptum.contract.keys import dumped, generate, public_jwk
 from rescriptum.contract.structure import JSON
 from rescriptum.errors import Unavailable
 from rescriptum.gateway.records import StepState, Workflow, WorkflowState, WorkflowStep
@@ -69,6 +69,23 @@ class CommandTests(CommandCase, SynchronousTestCase):
         path.write_text("nonsense")
         self.assertIn("bad-signature", self.wrong("approve", batch, "--approval", str(path)))
         self.assertIn("--approval FILE", self.misused("approve", batch))
+
+    def test_approving_by_a_key(self) -> None:
+        """What it would do is told, and that there is nothing left to approve."""
+        key = generate("Ed25519")
+        self.call("trust-set", body={"approvers": [dict(public_jwk(key))], "quorum": 1})
+        self.do(runs, "disk.wipe")
+        payload = json.dumps({"mode": "quick"})
+        batch = self.run_("command", "send", "n1", "disk.wipe", "--payload", payload).split()[-1]
+        path = Path(self.mktemp())
+        path.touch(0o600)
+        path.write_bytes(dumped(key))
+        told = self.run_("approve", batch, "--key", str(path))
+        self.assertIn('disk.wipe on n1: {"mode": "quick"}\n', told)
+        self.assertIn("1 of 1 approvals; approved\n", told)
+        self.assertIn("nothing to approve", self.wrong("approve", batch, "--key", str(path)))
+        path.chmod(0o644)
+        self.assertIn("others may read it", self.wrong("approve", batch, "--key", str(path)))
 
 
 class WorkflowCase(CommandCase):

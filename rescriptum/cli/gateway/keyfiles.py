@@ -55,7 +55,8 @@ def private(name: str) -> "Key":
 
 def public(name: str) -> "Key":
     """
-    :returns: the public half of a signing key, from a file with either half.
+    :param name: of a file with either half of a signing key, or with what ``keys`` told of one.
+    :returns: its public half.
     :raises ConfigError: when it is none.
     """
     from ...contract.keys import public_key
@@ -64,23 +65,10 @@ def public(name: str) -> "Key":
 
     try:
         found = parsed(content(name))
-        if isinstance(found, dict) and "d" in found:
-            return private(name)
-        return public_key(found, "Ed25519")
-    except Rejected as e:
-        raise ConfigError([Problem(name, f"no public key: {e.detail}")]) from None
-
-
-def told_of(name: str) -> "Key":
-    """:returns: of a file with a JWK, or with what ``keys worker --json`` told."""
-    from ...contract.keys import public_key
-    from ...contract.refusals import Rejected
-    from ...contract.structure import parsed
-
-    try:
-        found = parsed(content(name))
     except Rejected as e:
         raise ConfigError([Problem(name, f"no public key: {e.detail or 'not JSON'}")]) from None
+    if isinstance(found, dict) and "d" in found:
+        return private(name)
     if isinstance(found, dict) and isinstance(found.get("jwk"), dict):
         found = found["jwk"]
     try:

@@ -12,7 +12,7 @@ from ...config import Reading
 from ...errors import ConfigError
 from ...values import Problem
 from ..options import Command, Group
-from .keyfiles import DATA_DIR, KEYS, content, keep, private, public, told_of, worker
+from .keyfiles import DATA_DIR, KEYS, content, keep, private, public, worker
 
 if TYPE_CHECKING:
     from ...contract.keys import Key
@@ -153,7 +153,7 @@ class CertifyOptions(_KeyCommand):
             known = ", ".join(KINDS)
             text = f"no such kind: {', '.join(unknown)}; there are {known}"
             raise ConfigError([Problem("--kinds", text)])
-        jwk: JSON = dict(public_jwk(told_of(self["worker"])))
+        jwk: JSON = dict(public_jwk(public(self["worker"])))
         days = int(self["days"])
         text = certificate(private(self["root"]), jwk, kinds, int(time.time()), days * 86_400)
         keep(self["out"], text.encode("ascii") + b"\n")

@@ -9,6 +9,7 @@ from twisted.python.usage import UsageError
 from ..options import Group
 from .asking import Asked, Listing, Removing, done, text_of
 from .client import Gateway
+from .keyfiles import public
 from .screen import Columns, Screen
 from .sites import document
 
@@ -144,19 +145,54 @@ class TrustShow(Asked):
 class TrustSet(Asked):
     """``trust set``."""
 
-    synopsis = "Usage: rescriptum gateway trust set FILE"
-    longdesc = (
-        "Says whom agents that join from now on take commands from: FILE is JSON with "
-        "command_roots, approvers (public JWKs) and quorum. Agents that have joined keep what "
-        "they were given."
+    synopsis = (
+        "Usage: rescriptum gateway trust set [--root FILE]… [--approver FILE]… [--quorum N]\n"
+        "       rescriptum gateway trust set FILE"
     )
-    takes = ("FILE",)
+    longdesc = (
+        "Says whom agents that join from now on take commands from: workers that one of these"
+        " command roots has certified, and for what destroys as many of these approvers. All of it"
+        " is said at once: what is left out is trusted no more. Files have a key, of which the"
+        " public half is taken. Or FILE is all of it, as 'trust show --json' tells it. Agents that"
+        " have joined keep what they were given."
+    )
+    takes = ("[FILE]",)
+    optParameters: ClassVar[list[list[str | None]]] = [
+        ["quorum", "q", "1", "How many approvers a command that destroys needs."],
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._roots: list[str] = []
+        self._approvers: list[str] = []
+
+    def opt_root(self, file: str) -> None:
+        """A command root's key; may be given again."""
+        self._roots.append(file)
+
+    def opt_approver(self, file: str) -> None:
+        """An approver's key; may be given again."""
+        self._approvers.append(file)
 
     def postOptions(self) -> None:
-        self.bundle = document("FILE", text_of(self.words[0]))
+        if not (self["quorum"].isascii() and self["quorum"].isdigit()):
+            raise UsageError(f"--quorum: not a number: {self['quorum']!r}")
+        named = bool(self._roots or self._approvers)
+        if named == bool(self.words):
+            raise UsageError("whom? --root FILE and --approver FILE, or one FILE with all of it")
+        self.bundle = None if named else document("FILE", text_of(self.words[0]))
+
+    def _named(self) -> object:
+        from ...contract.keys import public_jwk
+
+        return {
+            "command_roots": [public_jwk(public(each)) for each in self._roots],
+            "approvers": [public_jwk(public(each)) for each in self._approvers],
+            "quorum": int(self["quorum"]),
+        }
 
     async def ask(self, gateway: Gateway, screen: Screen) -> int:
-        told = await gateway.put("trust", body=self.bundle)
+        told = await gateway.put("trust", body=self.bundle or self._named())
         roots, approvers = len(told["command_roots"]), len(told["approvers"])
         line = f"{roots} command roots; {told['quorum']} of {approvers} approvers"
         return done(screen, told, line)

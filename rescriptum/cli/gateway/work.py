@@ -1,12 +1,16 @@
 """``rescriptum gateway command|batch|approve``: what agents are told to do, and who agrees."""
 
+import time
 from typing import ClassVar
 
 from twisted.python.usage import UsageError
 
+from ...errors import Refused
 from ..options import Group
 from .asking import Asked, Listing, Showing, done, seconds, text_of
 from .client import Gateway
+from .keyfiles import private
+from .keys import described, waiting
 from .screen import Columns, Screen
 from .sites import document
 
@@ -159,21 +163,42 @@ class BatchOptions(Group):
 class ApproveOptions(Asked):
     """``approve``."""
 
-    synopsis = "Usage: rescriptum gateway approve BATCH --approval FILE"
-    longdesc = "Hands in an approval that an approver has signed, elsewhere perhaps."
+    synopsis = "Usage: rescriptum gateway approve BATCH --key FILE | --approval FILE"
+    longdesc = (
+        "Approves what waits in a batch, which 'batch show' tells: by an approver's key that is on"
+        " this host, or by an approval that 'rescriptum gateway keys sign' made elsewhere."
+        " What is shown is what was approved: every command by its digest."
+    )
     optParameters: ClassVar[list[list[str | None]]] = [
+        ["key", "k", None, "The approver's private key."],
         ["approval", "a", None, "The signed approval."],
     ]
     takes = ("BATCH",)
 
     def postOptions(self) -> None:
-        if self["approval"] is None:
-            raise UsageError("where is the signed approval? --approval FILE")
-        self.approval = text_of(self["approval"], _LONGEST).strip()
+        if (self["approval"] is None) == (self["key"] is None):
+            raise UsageError("by what? --key FILE, or --approval FILE that is signed already")
+        if self["approval"] is not None:
+            self.approval = text_of(self["approval"], _LONGEST).strip()
 
     async def ask(self, gateway: Gateway, screen: Screen) -> int:
         batch = self.words[0]
+        if self["key"] is not None:
+            self.approval = await self._signed(gateway, batch, screen)
         told = await gateway.post("batches", batch, "approvals", body={"approval": self.approval})
         given, quorum = len(told["approvals"]), told["quorum"]
         state = "approved" if told["approved"] else "it waits"
         return done(screen, told, f"{batch}: {given} of {quorum} approvals; {state}")
+
+    async def _signed(self, gateway: Gateway, batch: str, screen: Screen) -> str:
+        from ...contract.refusals import Rejected
+        from ...gateway.statements import approval
+
+        key = private(self["key"])
+        found = (await gateway.get("batches", batch))["commands"]
+        for line in described(each for each in found if each["state"] == "waiting"):
+            screen.said(line)
+        try:
+            return approval(key, batch, waiting(found), int(time.time()))
+        except Rejected as e:
+            raise Refused(f"{batch}: {e.detail}") from None
