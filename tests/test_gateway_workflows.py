@@ -29,7 +29,7 @@ from rescriptum.gateway.workflows import (
 MACHINE = Machine(
     "r1u1",
     "vienna",
-    ("52:54:00:00:00:01",),  # type: ignore[arg-type]
+    ("52:54:00:00:00:01",),
     bmc_address="192.0.2.9",
     bmc_driver="redfish",
     credential_ref="r1u1-bmc",
