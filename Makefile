@@ -54,8 +54,9 @@ docs: $(VENV)/.dev  ## The API documentation into build/api; a warning is an err
 	$(BIN)/pydoctor --quiet --warnings-as-errors --docformat=restructuredtext \
 	  --privacy="HIDDEN:**._*" --project-name=rescriptum --html-output=build/api rescriptum
 
-reference: $(VENV)/.dev  ## Write docs/reference.md anew from the tables in the code.
+reference: $(VENV)/.dev  ## Write docs/reference.md, and what is made of docs/protocol.md, anew.
 	$(BIN)/python -m rescriptum.cli.reference > docs/reference.md
+	$(BIN)/python -m rescriptum.cli.protocol docs
 
 smoke: $(VENV)/.dev  ## Install the built wheel into a clean environment and start it.
 	sh tests/smoke.sh $(BIN)/python

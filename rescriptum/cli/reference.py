@@ -16,7 +16,8 @@ from ..web.routing import STATUSES
 _NOTE = "Made by `make reference` from the tables in the code; a test fails when they differ."
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """:returns: a table of a page."""
     cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     lines = [head, ["---"] * len(head), *cells]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -97,7 +98,7 @@ def page() -> str:
         ),
     )
     parts = [f"# Reference\n\n{_NOTE}\n"]
-    parts += [f"## {title}\n\n{_table(head, rows)}" for title, head, rows in sections]
+    parts += [f"## {title}\n\n{table(head, rows)}" for title, head, rows in sections]
     return "\n".join(parts)
 
 

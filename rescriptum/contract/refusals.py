@@ -92,7 +92,7 @@ _ROWS: Final = (
         "unknown-key",
         403,
         "signed by a key that may not say this",
-        "Check which keys are trusted: 'rescriptum gateway keys list'.",
+        "Compare 'rescriptum gateway trust show'; agents that joined before have to join again.",
     ),
     Refusal(
         "bad-signature",
@@ -257,7 +257,7 @@ _ROWS: Final = (
         "unsigned",
         403,
         "the command is not signed and the agent knows command roots",
-        "Send it through a worker that a root has signed: 'rescriptum gateway keys'.",
+        "Have a root certify the gateway's worker: 'rescriptum gateway keys certify'.",
     ),
     Refusal(
         "quorum-missing",
