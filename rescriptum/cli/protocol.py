@@ -57,7 +57,7 @@ _KIND: Final = {
 
 _BOUNDS: Final = (
     ("bytes of a JSON document, of either side", structure.LONGEST_DOCUMENT),
-    ("values in one: members, elements and what they are", structure.VALUES),
+    ("values in such a document", structure.VALUES),
     ("bytes of a line of the stream", structure.LONGEST_FRAME),
     ("agent frames in one request", frames.FRAMES),
     ("characters of a signed or sealed message", jose.LONGEST),
