@@ -4,6 +4,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Final
+from uuid import UUID
 
 from attrs import define, evolve, field, frozen
 
@@ -33,16 +34,13 @@ def canonical_uuid(text: str) -> str:
     return text if _UUID.fullmatch(text) and text not in FAKE_UUIDS else ""
 
 
-def uuid_text(octets: bytes, *, swapped: bool) -> str:
+def uuid_text(octets: bytes) -> str:
     """
-    :param octets: sixteen.
-    :param swapped: whether the first three numbers are little-endian, as SMBIOS has them (W078).
-    :returns: them as people spell them.
+    :param octets: sixteen, in the order of SMBIOS, which firmware and iPXE copy into option 97: the
+        first three numbers are little-endian (W078).
+    :returns: them as people, and iPXE's ``${uuid}``, spell them.
     """
-    if swapped:
-        octets = octets[3::-1] + octets[5:3:-1] + octets[7:5:-1] + octets[8:]
-    digits = octets.hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+    return str(UUID(bytes_le=octets))
 
 
 @frozen

@@ -115,9 +115,7 @@ class Request:
     @property
     def uuid(self) -> str:
         """Of its SMBIOS; empty where it does not say, or not in the form of RFC 4578."""
-        # Firmware copies it out of SMBIOS as it lies there, iPXE turns it into its text's order.
-        own = self.machine_id[1:]
-        return uuid_text(own, swapped=not self.client.ipxe) if own else ""
+        return uuid_text(self.machine_id[1:]) if self.machine_id else ""
 
 
 def understood(packet: Packet) -> Request | None:
