@@ -1,5 +1,6 @@
 """The image cache over real sockets and disks: links that are cut, servers that are odd."""
 
+import errno
 import os
 import socket
 import subprocess
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import cast
+from unittest.mock import patch
 
 from OpenSSL.SSL import Connection
 from twisted.internet import reactor
@@ -179,7 +181,7 @@ def moved(to: str) -> bytes:
 
 
 class CacheCase(TestCase):
-    timeout = 25
+    timeout = 60
 
     def setUp(self) -> None:
         self.root = Path(self.mktemp())
@@ -420,6 +422,21 @@ class FullDiskTests(CacheCase):
             self.assertEqual(code, "disk-full")
             await self.service.stopService()
             self.assertEqual(self.names(), [])
+
+    async def test_a_disk_that_fails_at_the_end(self) -> None:
+        """All of it is here: the next try puts it in its place, and asks for nothing."""
+        server, url = self.serve(reply(DATA))
+        rename = os.rename
+        failures = [OSError(errno.EIO, "Input/output error")]
+
+        def once(*names: Path) -> None:
+            if failures:
+                raise failures.pop()
+            rename(*names)
+
+        with patch("os.rename", once):
+            self.assertEqual(await self.ready(CacheImage(digest(DATA), url)), DATA)
+        self.assertEqual((failures, len(server.asked)), ([], 1))
 
     async def test_what_is_to_stay_free(self) -> None:
         """An image that would take it is not begun: nothing of it is asked to be sent on."""
