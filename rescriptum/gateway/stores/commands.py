@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, null, select, update
+from sqlalchemy import ColumnElement, Connection, Update, bindparam, null, select, update
 
 from ...contract.commands import LONGEST_RESULT, Envelope, Result
 from ...contract.refusals import Rejected
@@ -20,6 +20,47 @@ _ON_ITS_WAY: Final = (CommandState.QUEUED.value, CommandState.DELIVERED.value)
 _EXPIRING: Final = (CommandState.WAITING.value, *_ON_ITS_WAY)
 #: With these an agent says that it never ran a command, and why.
 _NOT_RUN: Final = {"revoked": CommandState.REVOKED, "expired": CommandState.EXPIRED}
+# Of every command: to put a statement together takes longer than to execute it.
+_GET: Final = select(commands).where(commands.c.id == bindparam("name"))
+_PENDING: Final = (
+    select(commands)
+    .where(
+        (commands.c.node == bindparam("of"))
+        & commands.c.state.in_(_ON_ITS_WAY)
+        & (commands.c.not_after > bindparam("now"))
+    )
+    .order_by(commands.c.issued_at, commands.c.id)
+    .limit(bindparam("most"))
+)
+_REVOKED: Final = (
+    select(commands.c.id)
+    .where(
+        (commands.c.node == bindparam("of"))
+        & (commands.c.state == CommandState.REVOKED.value)
+        & commands.c.finished_at.is_(None)
+    )
+    .order_by(commands.c.issued_at, commands.c.id)
+    .limit(bindparam("most"))
+)
+
+
+def _if(where: ColumnElement[bool]) -> Update:
+    """:returns: what changes one command, by its columns, if ``where`` holds of it."""
+    changing = update(commands).where((commands.c.id == bindparam("name")) & where)
+    return changing.returning(commands.c.node, commands.c.workflow)
+
+
+_UNFINISHED: Final = commands.c.state.in_(_OPEN)
+_UNSENT: Final = commands.c.delivered_at.is_(None) & commands.c.journalled_at.is_(None)
+# A command that the gateway ended by itself has no result yet.
+_OWN: Final = commands.c.state.in_([each.value for each in _NOT_RUN.values()])
+_IF_WAITING: Final = _if(commands.c.state == CommandState.WAITING.value)
+_IF_ON_ITS_WAY: Final = _if(commands.c.state.in_(_ON_ITS_WAY))
+_IF_UNFINISHED: Final = _if(_UNFINISHED)
+_IF_UNSENT: Final = _if(_UNFINISHED & _UNSENT)
+_IF_UNANSWERED: Final = _if((_UNFINISHED | _OWN) & commands.c.result.is_(null()))
+_IF_LATE: Final = _if(commands.c.state.in_(_EXPIRING) & (commands.c.not_after <= bindparam("by")))
+_IF_OF_NODE: Final = _if(_UNFINISHED & (commands.c.node == bindparam("of")))
 
 
 def add(connection: Connection, command: CommandRow) -> None:
@@ -35,7 +76,7 @@ def add(connection: Connection, command: CommandRow) -> None:
     locked = select(nodes.c.id).where(alive).with_for_update()
     if connection.execute(locked).scalar_one_or_none() is None:
         raise Rejected("unknown-node")
-    if counted(connection, commands, commands.c.node == command.node, _open()) >= MOST:
+    if counted(connection, commands, commands.c.node == command.node, _UNFINISHED) >= MOST:
         raise Rejected("busy", f"{MOST} commands of this node are not finished")
     added(connection, commands, columns(command), f"command {command.id}")
     notify(connection, "workflows", command.workflow)
@@ -44,7 +85,7 @@ def add(connection: Connection, command: CommandRow) -> None:
 
 def get(connection: Connection, command: str) -> CommandRow:
     """:raises Rejected: ``not-found``."""
-    found = one(connection, CommandRow, select(commands).where(commands.c.id == command))
+    found = one(connection, CommandRow, _GET, {"name": command})
     return there(found, "command", command)
 
 
@@ -74,18 +115,12 @@ def pending_for(
     :returns: what is not known to be in the agent's journal: delivered or not, it is to be
         delivered to a session that begins. The oldest first.
     """
-    mine = (commands.c.node == node) & commands.c.state.in_(_ON_ITS_WAY)
-    statement = select(commands).where(mine & (commands.c.not_after > now))
-    order = statement.order_by(commands.c.issued_at, commands.c.id).limit(limit)
-    return every(connection, CommandRow, order)
+    return every(connection, CommandRow, _PENDING, {"of": node, "now": now, "most": limit})
 
 
 def revocations_for(connection: Connection, node: str, limit: int = LIMIT) -> list[str]:
     """:returns: ids of what was taken back, and the agent may have and has not answered for."""
-    mine = (commands.c.node == node) & (commands.c.state == CommandState.REVOKED.value)
-    statement = select(commands.c.id).where(mine & commands.c.finished_at.is_(None))
-    order = statement.order_by(commands.c.issued_at, commands.c.id).limit(limit)
-    return list(connection.execute(order).scalars())
+    return list(connection.execute(_REVOKED, {"of": node, "most": limit}).scalars())
 
 
 def approved(connection: Connection, command: str, envelope: Envelope) -> bool:
@@ -93,9 +128,8 @@ def approved(connection: Connection, command: str, envelope: Envelope) -> bool:
     :param envelope: with its approvals.
     :returns: whether it is on its way now; False: it was not waiting.
     """
-    waiting = commands.c.state == CommandState.WAITING.value
     values = {"state": CommandState.QUEUED.value, "envelope": plain(envelope)}
-    return _moved(connection, command, waiting, values, agent=True)
+    return _moved(connection, command, _IF_WAITING, values, agent=True)
 
 
 def delivered(connection: Connection, ids: Collection[str], now: int) -> None:
@@ -116,7 +150,7 @@ def journalled(connection: Connection, command: str, node: str, now: int) -> Non
     """
     _of(connection, command, node)
     values = {"state": CommandState.JOURNALLED.value, "journalled_at": now}
-    _moved(connection, command, commands.c.state.in_(_ON_ITS_WAY), values)
+    _moved(connection, command, _IF_ON_ITS_WAY, values)
 
 
 def finished(
@@ -149,11 +183,10 @@ def revoke(connection: Connection, command: str, now: int) -> bool:
     :returns: whether its agent may have it, and is to be told.
     :raises Rejected: ``conflict`` for one that is finished, ``not-found``.
     """
-    unsent = commands.c.delivered_at.is_(None) & commands.c.journalled_at.is_(None)
     values = {"state": CommandState.REVOKED.value}
-    if _moved(connection, command, _open() & unsent, {**values, "finished_at": now}):
+    if _moved(connection, command, _IF_UNSENT, {**values, "finished_at": now}):
         return False
-    if _moved(connection, command, _open(), values, agent=True):
+    if _moved(connection, command, _IF_UNFINISHED, values, agent=True):
         return True
     row = get(connection, command)
     if row.state is CommandState.REVOKED:
@@ -169,20 +202,15 @@ def expire(connection: Connection, now: int, limit: int = LIMIT) -> list[str]:
     """
     late = commands.c.state.in_(_EXPIRING) & (commands.c.not_after <= now)
     order = select(commands.c.id).where(late).order_by(commands.c.not_after).limit(limit)
-    values = {"state": CommandState.EXPIRED.value, "finished_at": now}
+    values = {"state": CommandState.EXPIRED.value, "finished_at": now, "by": now}
     ids = connection.execute(order).scalars().all()
-    return [each for each in ids if _moved(connection, each, late, values)]
+    return [each for each in ids if _moved(connection, each, _IF_LATE, values)]
 
 
 def progress(connection: Connection, command: str, node: str, data: JSON) -> None:
     """Keep how far it has come, while it is not finished. :raises Rejected: ``too-large``."""
     bounded("progress", data, PROGRESS)
-    mine = _open() & (commands.c.node == node)
-    _moved(connection, command, mine, {"progress": data})
-
-
-def _open() -> ColumnElement[bool]:
-    return commands.c.state.in_(_OPEN)
+    _moved(connection, command, _IF_OF_NODE, {"progress": data, "of": node})
 
 
 def _of(connection: Connection, command: str, node: str) -> CommandRow:
@@ -204,10 +232,7 @@ def _ended(
         "attestation": attestation,
         "finished_at": now,
     }
-    # A command that the gateway ended by itself has no result yet.
-    own = _open() | commands.c.state.in_([each.value for each in _NOT_RUN.values()])
-    first = own & commands.c.result.is_(null())
-    if _moved(connection, command, first, values):
+    if _moved(connection, command, _IF_UNANSWERED, values):
         return True
     if _of(connection, command, node).result == result:
         return False
@@ -217,15 +242,15 @@ def _ended(
 def _moved(
     connection: Connection,
     command: str,
-    where: ColumnElement[bool],
+    moving: Update,
     values: Mapping[str, object],
     agent: bool = False,
 ) -> bool:
-    """:param agent: whether there is something to tell its agent then."""
-    statement = update(commands).where((commands.c.id == command) & where).values(values)
-    row = connection.execute(
-        statement.returning(commands.c.node, commands.c.workflow)
-    ).one_or_none()
+    """
+    :param values: of columns, and of what ``moving`` leaves open.
+    :param agent: whether there is something to tell its agent then.
+    """
+    row = connection.execute(moving, {"name": command, **values}).one_or_none()
     if row is None:
         return False
     node, workflow = row

@@ -15,6 +15,9 @@ from .telling import notify
 KEPT, MOST_KEPT, DATA = 7 * 86_400, 200_000, 16 * 1024
 #: Of the advisory lock that puts events into their order: ``resd``.
 _LOCK: Final = 0x72657364
+# Put together once: that takes longer than to execute it.
+_ORDERED: Final = select(func.pg_advisory_xact_lock(_LOCK))
+_APPEND: Final = insert(events).returning(events.c.seq)
 
 
 def append(
@@ -31,10 +34,9 @@ def append(
     if connection.dialect.name == "postgresql":
         # Numbers are given when a row is written, and seen when it is committed: without this a
         # reader could pass over a number that is seen later.
-        connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+        connection.execute(_ORDERED)
     row = {"at": now, "kind": named("kind", kind), "site": site, "data": data}
-    statement = insert(events).values(**row, subject=named("subject", subject))
-    seq = connection.execute(statement.returning(events.c.seq)).scalar_one()
+    seq = connection.execute(_APPEND, {**row, "subject": named("subject", subject)}).scalar_one()
     notify(connection, "events")
     return int(seq)
 

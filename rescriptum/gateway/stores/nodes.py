@@ -1,6 +1,8 @@
 """Nodes: agents that have joined, and what they last said of themselves."""
 
-from sqlalchemy import Connection, select, update
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, select, update
 
 from ...contract.joining import Role
 from ...contract.refusals import Rejected
@@ -15,6 +17,8 @@ from .telling import notify
 INVENTORY, SECTIONS = 256 * 1024, 256 * 1024
 #: Sections of a status.
 MOST_SECTIONS = 32
+# Put together once: that takes longer than to execute it.
+_FIND: Final = select(nodes).where(nodes.c.id == bindparam("name"))
 
 
 def add(connection: Connection, node: Node) -> None:
@@ -27,7 +31,7 @@ def add(connection: Connection, node: Node) -> None:
 
 def find(connection: Connection, node: str) -> Node | None:
     """:returns: also one that was removed."""
-    return one(connection, Node, select(nodes).where(nodes.c.id == node))
+    return one(connection, Node, _FIND, {"name": node})
 
 
 def get(connection: Connection, node: str) -> Node:

@@ -70,15 +70,27 @@ def made(kind: type[_T], row: RowMapping | Mapping[str, object]) -> _T:
     return kind(**arguments)
 
 
-def one(connection: Connection, kind: type[_T], statement: Select[Any]) -> _T | None:
-    """:returns: the only row, or None."""
-    row = connection.execute(statement).mappings().one_or_none()
+def one(
+    connection: Connection, kind: type[_T], statement: Select[Any],
+    values: Mapping[str, object] | None = None,
+) -> _T | None:  # fmt: skip
+    """
+    :param values: of what the statement leaves open.
+    :returns: the only row, or None.
+    """
+    row = connection.execute(statement, values).mappings().one_or_none()
     return None if row is None else made(kind, row)
 
 
-def every(connection: Connection, kind: type[_T], statement: Select[Any]) -> list[_T]:
-    """:returns: all rows: for statements that have a bound of their own."""
-    return [made(kind, row) for row in connection.execute(statement).mappings()]
+def every(
+    connection: Connection, kind: type[_T], statement: Select[Any],
+    values: Mapping[str, object] | None = None,
+) -> list[_T]:  # fmt: skip
+    """
+    :param values: of what the statement leaves open.
+    :returns: all rows: for statements that have a bound of their own.
+    """
+    return [made(kind, row) for row in connection.execute(statement, values).mappings()]
 
 
 def there(found: _T | None, what: str, name: str) -> _T:

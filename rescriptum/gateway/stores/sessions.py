@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from ...contract.refusals import Rejected
 from ...contract.sessions import NONCES_KEPT, Hello
 from ..records import Page, SessionRow
-from .rows import LIMIT, columns, every, made, named, newest, one
+from .rows import LIMIT, columns, every, named, newest, one
 from .tables import nodes, nonces, sessions
 from .telling import notify
 
@@ -85,11 +85,9 @@ def by_token(connection: Connection, session: str, token_digest: str) -> Session
     :returns: the session, which goes on, of whoever presents this token.
     :raises Rejected: ``unknown-session``; ``superseded``, ``unknown-node``: why it is over.
     """
-    presented = {"name": session, "token": token_digest}
-    found = connection.execute(_BY_TOKEN, presented).mappings().one_or_none()
-    if found is None:
+    row = one(connection, SessionRow, _BY_TOKEN, {"name": session, "token": token_digest})
+    if row is None:
         raise Rejected("unknown-session")
-    row = made(SessionRow, found)
     if row.ended_at is not None:
         told = row.reason in ("superseded", "unknown-node")
         raise Rejected(row.reason if told and row.reason else "unknown-session")

@@ -3,7 +3,7 @@
 from typing import Final, Literal, get_args
 
 from attrs import frozen
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 #: What has changed: the lease of a site, commands of a node, what a node or site is to have,
 #: sessions of a site, a workflow, the events.
@@ -11,6 +11,7 @@ Topic = Literal["lease", "commands", "spec", "sessions", "workflows", "events"]
 
 CHANNEL: Final = "rescriptum"
 _PENDING: Final = "rescriptum-notices"
+_TELL: Final = select(func.pg_notify(CHANNEL, bindparam("notice")))
 
 
 @frozen
@@ -41,7 +42,7 @@ def notify(connection: Connection, topic: Topic, key: str = "") -> None:
         return
     told[notice] = None
     if connection.dialect.name == "postgresql":
-        connection.execute(select(func.pg_notify(CHANNEL, str(notice))))
+        connection.execute(_TELL, {"notice": str(notice)})
 
 
 def taken(connection: Connection) -> tuple[Notice, ...]:
