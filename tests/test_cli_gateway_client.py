@@ -1,5 +1,6 @@
 """Tests for ``rescriptum.cli.gateway.client``: what a gateway may say, and what it may not."""
 
+from errno import ECONNREFUSED
 from typing import Any
 
 from hypothesis import given
@@ -92,6 +93,8 @@ class ClientTests(SynchronousTestCase):
 
     def test_nobody_there(self) -> None:
         self.assertIn("is it running?", str(self.failed(Refused())))
+        told = "the gateway cannot be reached: Connection refused; is it running?"
+        self.assertEqual(str(self.failed(Refused(ECONNREFUSED))), told)
         self.assertIn("could not be asked", str(self.failed(ResponseFailed([]))))
 
     def test_pins_that_are_none(self) -> None:

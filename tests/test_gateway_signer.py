@@ -30,10 +30,10 @@ class SignerTests(GatewayCase):
     def look(self) -> None:
         self.done(self.signer.look(None))
 
-    def refused(self) -> None:
+    def refused(self, detail: str = "the worker's certificate is not read yet") -> None:
         with self.assertRaises(Rejected) as caught:
             self.signer.worker()
-        self.assertEqual(caught.exception.code, "unsigned")
+        self.assertEqual(str(caught.exception), f"unsigned: {detail}")
 
     def test_nothing_is_sent_before_it_is_known_who_signs(self) -> None:
         """Else the first commands after a restart would travel unsigned, and be refused."""
@@ -48,7 +48,7 @@ class SignerTests(GatewayCase):
         self.run_(partial(set_trust, bundle=bundle))
         with self.assertRaises(Rejected):
             self.look()
-        self.refused()
+        self.refused("there is no certificate")
         text = certificate(root, JSON(public_jwk(key)), ["power.off"], 1)
         self.found = Worker.certified(key, text, trusted(root))
         self.look()

@@ -47,6 +47,7 @@ class Signer:
         try:
             self._worker = await self._workers.run(partial(self._read, bundle))
         except RescriptumError as e:
-            self._unsigned = str(e)
+            own = isinstance(e, Rejected) and e.code == "unsigned" and e.detail
+            self._unsigned = own or str(e)
             raise
         self._unsigned = ""

@@ -1,6 +1,7 @@
 """The operators' API over pinned TLS: bounded in bytes and time, its refusals as errors."""
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
@@ -305,5 +306,6 @@ def _reason(error: Exception) -> RescriptumError:
     if isinstance(error, (DeferredTimeout, TCPTimeout)):
         return Unavailable("the gateway did not answer in time")
     if isinstance(error, ConnectError):
-        return Unavailable(f"the gateway cannot be reached: {error}; is it running?")
+        reason = os.strerror(error.osError) if error.osError is not None else str(error).rstrip(".")
+        return Unavailable(f"the gateway cannot be reached: {reason}; is it running?")
     return Unavailable(f"the gateway could not be asked: {error or type(error).__name__}")
