@@ -191,8 +191,8 @@ class JoinTests(ServiceCase):
         """It cannot go on, and nothing is kept."""
         self.gateway.refusals = [Rejected("token-used")]
         service = self.start(self.service())
-        self.assertEqual(len(self.failures), 1)
-        self.assertIn("token-used", self.failures[0])
+        told = "token-used: the join token has been used. Tokens are single use: make another one."
+        self.assertEqual(self.failures, [told])
         self.assertFalse((self.data / "identity.json").exists())
         self.stop(service)
 

@@ -158,6 +158,9 @@ class AgentService(Service):
             trust = Trust.of(self._directory.trust())
             inputs, runner = self._assemble(self._identity, trust)
             await runner.start()
+        except Rejected as e:
+            self._fails(f"{e}. {e.refusal.advice}")
+            return
         except (RescriptumError, OSError) as e:
             self._fails(str(e))
             return
