@@ -127,6 +127,10 @@ class Secret:
     def __len__(self) -> int:
         return len(self._text)
 
+    def reveal(self) -> str:
+        """:returns: what it holds: for whoever hands it to its owner, and for nobody's log."""
+        return self._text
+
     def __repr__(self) -> str:
         return "Secret(…)"
 

@@ -38,6 +38,7 @@ class BootEntry:
     :ivar cmdline: more for the ramdisk's kernel.
     :ivar epoch: of the boot lease under which it was made; 0: bound to none.
     :ivar not_after: Unix time at which it lapses; 0: it does not.
+    :ivar step: and ``command``: of the workflow, that the token is asked for by.
     """
 
     mac: MAC
@@ -49,6 +50,8 @@ class BootEntry:
     cmdline: str = field(default="", repr=False)
     epoch: int = 0
     not_after: int = 0
+    step: str = ""
+    command: str = ""
 
     def __attrs_post_init__(self) -> None:
         """:raises Malformed: when it cannot be booted as it says."""
@@ -84,6 +87,8 @@ class BootEntry:
             "cmdline": self.cmdline,
             "epoch": self.epoch,
             "not_after": self.not_after,
+            "step": self.step,
+            "command": self.command,
         }
 
     @classmethod

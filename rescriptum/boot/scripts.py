@@ -12,6 +12,7 @@ from enum import Enum
 from attrs import frozen
 
 from ..errors import Malformed
+from ..values import MAC
 
 #: Baked into loaders before any deployment exists: the media listener's contract.
 CONTRACT_PORT = 8001
@@ -128,6 +129,19 @@ def autoexec(media_url: str, media_port: int) -> str:
             "sleep 10",
             "exit 1",
         ]
+    )
+
+
+def site_script(url: str, mac: MAC | None = None) -> str:
+    """
+    :param url: of a site's boot server, without a slash at the end; empty: the one that the script
+        came from, in which this stands.
+    :param mac: as the machine has said it; None: that of the interface that booted (W081).
+    :returns: where a machine of the site asks for its script; iPXE fills in the rest.
+    """
+    return (
+        f"{url}/boot/ipxe?mac={mac or '${netX/mac}'}&uuid=${{uuid}}&ip=${{netX/ip}}"
+        "&arch=${buildarch}-${platform}&serial=${serial:uristring}"
     )
 
 

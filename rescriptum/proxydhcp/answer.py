@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 from ..boot.entries import BootEntries
 from ..boot.loaders import ARM64_LOADER, SERVED
 from ..boot.offers import Strategy
+from ..boot.scripts import site_script
 from ..interfaces import Fence
 from ..values import MAC
 from . import wire
@@ -49,15 +50,6 @@ _PI_VENDOR: Final = (
 )
 
 
-def _query(url: str) -> str:
-    """A script's URL; iPXE fills it in: the interface that booted is ``netX`` (W081)."""
-    asked = (
-        "mac=${netX/mac}&uuid=${uuid}&ip=${netX/ip}&arch=${buildarch}-${platform}"
-        "&serial=${serial:uristring}"
-    )
-    return f"{url}/boot/ipxe?{asked}"
-
-
 @frozen
 class BootFiles:
     """
@@ -81,7 +73,7 @@ class BootFiles:
     def find(self, client: Client) -> str | None:
         """:returns: a name for TFTP, or a URL; None: nothing for this client."""
         if client.fetches is Fetches.SCRIPT:
-            return _query(self.url)
+            return site_script(self.url)
         loader = ARM64_LOADER if client.pi else None
         if client.row is not None:
             loader = self.loaders.get(client.row.tag)
