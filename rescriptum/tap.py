@@ -114,14 +114,18 @@ class SiteOptions(RoleOptions):
         try:
             from .agent.config import read as read_site
         except ModuleNotFoundError as e:
-            text = f"needs {e.name}: install rescriptum[site]"
-            _refuse(ConfigError([Problem("twistd rescriptum site", text)]))
+            _lacks("site", e)
 
         try:
             self.site = read_site(Path(self["config"]), bool(self["fake-hardware"]))
             self.token = _token(self["token-file"])
         except ConfigError as e:
             _refuse(e)
+
+
+def _lacks(role: str, error: ModuleNotFoundError) -> NoReturn:
+    text = f"needs {error.name}: install rescriptum[{role}]"
+    _refuse(ConfigError([Problem(f"twistd rescriptum {role}", text)]))
 
 
 def _token(file: str | None) -> str | None:
@@ -231,8 +235,11 @@ def _site(options: Options, reactor: object) -> IService:
 
 
 def _gateway(options: Options, reactor: object) -> IService:
-    from .gateway.service import Reactor
-    from .roles.gateway import make_gateway
+    try:
+        from .gateway.service import Reactor
+        from .roles.gateway import make_gateway
+    except ModuleNotFoundError as e:
+        _lacks("gateway", e)
 
     twistd = options.parent
     daemon = twistd is not None and not twistd["nodaemon"]
