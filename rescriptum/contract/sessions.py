@@ -2,6 +2,7 @@
 
 from attrs import field, frozen
 
+from ..boot.lease import LONGEST_TTL_MS, SHORTEST_TTL_MS
 from .bounds import SIGNED, many, name, number, text
 from .joining import Role
 from .structure import JSON
@@ -53,7 +54,7 @@ class Welcome:
     session: str = field(validator=name())
     token: str = field(repr=False, validator=text())
     heartbeat_ms: int = field(validator=number(100, 60_000))
-    lease_ttl_ms: int = field(validator=number(3_000, 60_000))
+    lease_ttl_ms: int = field(validator=number(SHORTEST_TTL_MS, LONGEST_TTL_MS))
     server_time: int = field(validator=number())
 
 

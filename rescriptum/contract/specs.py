@@ -2,6 +2,7 @@
 
 from attrs import field, frozen
 
+from ..boot.lease import LONGEST_TTL_MS, SHORTEST_TTL_MS
 from .bounds import many, name, number, text
 
 
@@ -16,7 +17,7 @@ class LeaseSection:
 
     active: bool = False
     epoch: int = field(default=0, validator=number())
-    ttl_ms: int | None = field(default=None, validator=number(3_000, 60_000))
+    ttl_ms: int | None = field(default=None, validator=number(SHORTEST_TTL_MS, LONGEST_TTL_MS))
 
 
 @frozen

@@ -7,6 +7,7 @@ from typing import Final
 from attrs import field, frozen
 from twisted.logger import Logger, LogLevel
 
+from ...boot.lease import BEATS
 from ...contract.frames import agent_frames
 from ...contract.joining import JoinAnswer, Joined, JoinRequest, Keys, Role
 from ...contract.jose import digest, sign, signer
@@ -37,8 +38,6 @@ from .releasing import release
 NDJSON: Final = "application/x-ndjson"
 #: Bytes that may wait for one agent: more than one frame of the longest.
 ROOM: Final = 1 << 20
-#: Heartbeats that fit into a ttl: two may be lost.
-BEATS: Final = 3
 #: Bytes of what is read of somebody of whom nothing is known yet: a join with an inventory, a
 #: Hello, and frames; of longer ones it is known first whose they are.
 JOIN, HELLO, UNKNOWN = 512 * 1024, 72 * 1024, 1024

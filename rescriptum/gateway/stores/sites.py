@@ -2,8 +2,10 @@
 
 from sqlalchemy import Connection, delete, exists, insert, select, update
 
+from ...boot.lease import LONGEST_TTL_MS, SHORTEST_TTL_MS, TTL_MS
 from ...contract.refusals import Rejected
 from ...contract.structure import JSON
+from ..lease import LEAP, QUARANTINE
 from ..records import Page, Site
 from . import settings
 from .rows import LIMIT, added, bounded, by_name, columns, counted, named, one, there
@@ -22,14 +24,12 @@ from .tables import (
 )
 from .telling import notify
 
-#: Milliseconds, of an epoch; bytes of a site's labels.
-TTL, SHORTEST_TTL, LONGEST_TTL, LABELS = 15_000, 3_000, 60_000, 16 * 1024
-#: How far the epoch of a site goes on that takes the name of one that was removed.
-_APART = 1000
+#: Bytes of a site's labels.
+LABELS = 16 * 1024
 
 
 def create(
-    connection: Connection, name: str, now: int, ttl_ms: int = TTL, labels: JSON | None = None
+    connection: Connection, name: str, now: int, ttl_ms: int = TTL_MS, labels: JSON | None = None
 ) -> Site:
     """
     :returns: a site that nobody boots machines at yet.
@@ -43,8 +43,8 @@ def create(
     before = settings.get(connection, _tombstone(name))
     row: dict[str, object] = {"site": name, "ttl_ms": ttl_ms, "epoch": 0, "beat": 0}
     if isinstance(before, dict):
-        row |= {"epoch": before["epoch"] + _APART, "beat": 1, "holder": "quarantine"}
-        row["ttl_ms"] = LONGEST_TTL
+        row |= {"epoch": before["epoch"] + LEAP, "beat": 1, "holder": QUARANTINE}
+        row["ttl_ms"] = LONGEST_TTL_MS
     connection.execute(insert(lease).values(row))
     notify(connection, "lease", name)
     return site
@@ -115,8 +115,8 @@ def _unused(connection: Connection, name: str) -> None:
 
 
 def _ttl(ttl_ms: int) -> int:
-    if not SHORTEST_TTL <= ttl_ms <= LONGEST_TTL:
-        raise Rejected("invalid-message", f"ttl_ms: not {SHORTEST_TTL} to {LONGEST_TTL}")
+    if not SHORTEST_TTL_MS <= ttl_ms <= LONGEST_TTL_MS:
+        raise Rejected("invalid-message", f"ttl_ms: not {SHORTEST_TTL_MS} to {LONGEST_TTL_MS}")
     return ttl_ms
 
 

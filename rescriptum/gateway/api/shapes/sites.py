@@ -4,13 +4,12 @@ from enum import Enum
 
 from attrs import field, frozen
 
+from ....boot.lease import LONGEST_TTL_MS, SHORTEST_TTL_MS, TTL_MS
 from ....contract.bounds import NAME, many, name, number, text, title
 from ....contract.joining import Role
 from ....contract.reports import SectionStatus
 from ....contract.structure import JSON
 
-#: Milliseconds: what a boot lease may live without a heartbeat.
-SHORTEST_TTL, LONGEST_TTL, USUAL_TTL = 3_000, 60_000, 15_000
 #: Seconds for which a join token may be used.
 LONGEST_LIFETIME, USUAL_LIFETIME = 30 * 86_400, 3_600
 
@@ -69,7 +68,7 @@ class SiteCreate:
     """A site to be made. :ivar ttl_ms: of its boot lease."""
 
     name: str = field(validator=title())
-    ttl_ms: int = field(default=USUAL_TTL, validator=number(SHORTEST_TTL, LONGEST_TTL))
+    ttl_ms: int = field(default=TTL_MS, validator=number(SHORTEST_TTL_MS, LONGEST_TTL_MS))
     labels: JSON = field(factory=dict)
 
 
@@ -77,7 +76,7 @@ class SiteCreate:
 class SiteChange:
     """What to change of a site; what is left out stays. :ivar ttl_ms: of the next epoch."""
 
-    ttl_ms: int | None = field(default=None, validator=number(SHORTEST_TTL, LONGEST_TTL))
+    ttl_ms: int | None = field(default=None, validator=number(SHORTEST_TTL_MS, LONGEST_TTL_MS))
     labels: JSON | None = None
 
 
