@@ -1,6 +1,5 @@
 """Whether a command is to be run: who signed it, for whom, until when, and who approved."""
 
-import base64
 from collections.abc import Mapping
 from typing import Self
 
@@ -17,7 +16,7 @@ from ..contract.commands import (
     WorkerCertificate,
 )
 from ..contract.joining import TrustBundle
-from ..contract.jose import digest, opened
+from ..contract.jose import digest, opened, unverified
 from ..contract.keys import Key, public_key, public_keys, trusted
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON, parsed, structured
@@ -152,14 +151,13 @@ def named(envelope: Envelope) -> str:
         says which one is refused. Empty where there is none.
     """
     text = envelope.unsigned
+    claims: object
     try:
         if text is None:
-            encoded = (envelope.signed or "").split(".")[1].encode("ascii")
-            payload = base64.urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4))
+            claims = unverified("command", envelope.signed)
         else:
-            payload = text.encode("utf-8", "replace")
-        claims = parsed(payload, LONGEST_COMMAND)
-    except (ValueError, IndexError, Rejected):
+            claims = parsed(text.encode("utf-8", "replace"), LONGEST_COMMAND)
+    except Rejected:
         return ""
     command_id = claims.get("command_id") if type(claims) is dict else None
     return command_id[:128] if type(command_id) is str else ""

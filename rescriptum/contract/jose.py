@@ -94,8 +94,8 @@ def signer(text: str) -> str:
 
 def unverified(what: str, text: object) -> JSON:
     """
-    :returns: the claims of a message that nobody has verified: for telling people what is in it,
-        never for believing it.
+    :returns: the claims of a message that nobody has verified: for telling what is in it, never
+        for believing it.
     :raises Rejected: ``malformed-jws``, ``wrong-type``.
     """
     if type(text) is not str or len(text) > LONGEST:
@@ -103,8 +103,7 @@ def unverified(what: str, text: object) -> JSON:
     if _header(text, "malformed-jws").get("typ") != _kind(what):
         raise Rejected("wrong-type", f"not of type {_kind(what)}")
     try:
-        encoded = text.split(".")[1].encode("ascii")
-        claims = parsed(base64.urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4)), LONGEST)
+        claims = parsed(_decoded(text.split(".")[1]), LONGEST)
     except (ValueError, IndexError, Rejected):
         raise Rejected("malformed-jws", "no claims that can be read") from None
     if type(claims) is not dict:
@@ -182,10 +181,16 @@ def _fit(key: Key, curve: str) -> None:
 def _header(text: str, code: str) -> JSON:
     """Read what is not believed yet: it only says which key to try."""
     try:
-        encoded = text.partition(".")[0].encode("ascii")
+        encoded = text.partition(".")[0]
         if len(encoded) > _LONGEST_HEADER:
             raise ValueError("longer than any of ours")
-        header = parsed(base64.urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4)))
+        header = parsed(_decoded(encoded))
     except (ValueError, Rejected):
         raise Rejected(code, "no header that can be read") from None
     return header if type(header) is dict else {}
+
+
+def _decoded(part: str) -> bytes:
+    """:raises ValueError: for what is not base64url (RFC 7515 section 2)."""
+    encoded = part.encode("ascii")
+    return base64.urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4))
