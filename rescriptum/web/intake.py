@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 BATCH: Final = 16
 #: Bytes of further requests that are kept while a reply is under way; then nothing more is read.
 HELD: Final = 16 * 1024
+#: Bytes of a body for which there is always room, however many others are being received.
+FREE: Final = 16 * 1024
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -149,7 +151,7 @@ class Intake:
             if incoming.expects:
                 self._wire.write(_CONTINUE)
         self._count()
-        if site.bodies > site.limits.all_bodies_bytes:
+        if site.bodies > site.limits.all_bodies_bytes and incoming.body_held > FREE:
             raise Unreadable("too many bodies are being received", 503)
 
     def _count(self) -> None:

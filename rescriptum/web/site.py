@@ -43,7 +43,8 @@ class Limits:
     :ivar stall_seconds: without any progress of a reply.
     :ivar keepalive_seconds: between two requests: firmware loses the race against a server that
         is quick to close (W154).
-    :ivar body_bytes: of one request; ``all_bodies_bytes`` of those being received together.
+    :ivar body_bytes: of one request; ``all_bodies_bytes`` of those being received together, small
+        ones apart: they are always received.
     """
 
     connections: int = 2048

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +20,7 @@ from twisted.trial.unittest import SkipTest, TestCase
 from rescriptum.errors import ConfigError, NotFound
 from rescriptum.net.workers import WorkerPool
 from rescriptum.values import Content, Extent, Listen
+from rescriptum.web.intake import FREE
 from rescriptum.web.reply import FileReply, Finished, Outcome, Reply
 from rescriptum.web.request import Request
 from rescriptum.web.routing import Answer, Application, Mounted, Routes
@@ -452,6 +454,34 @@ class ConversationTests(ListenerCase):
         told, _ = await self.play(self.serve(limits).address[1], script)
         self.assertEqual((told.status, told.header("Retry-After")), (503, "5"))
         self.assertEqual(self.site.bodies, 0)
+
+    async def test_small_bodies_are_always_received(self) -> None:
+        """A stranger who never ends a long one keeps nobody's heartbeat out."""
+        limits = Limits(all_bodies_bytes=50_000)
+        port = self.serve(limits).address[1]
+
+        def received(count: int) -> None:
+            for _ in range(1000):
+                if self.site.bodies >= count:
+                    return
+                time.sleep(0.01)
+            raise AssertionError(f"{self.site.bodies} bytes of bodies, not {count}")
+
+        def script(client: RawClient) -> list[int]:
+            client.send(request("/echo", "Content-Length: 100000", method="POST") + b"x" * 49_990)
+            received(49_990)
+            statuses = []
+            for size in (100, FREE, FREE + 1):
+                with RawClient(port) as other:
+                    head = request("/echo", f"Content-Length: {size + 9}", method="POST")
+                    other.send(head + b"x" * size)
+                    if size <= FREE:
+                        received(49_990 + size)
+                        other.send(b"x" * 9)
+                    statuses.append(other.reply().status)
+            return statuses
+
+        self.assertEqual(await self.play(port, script), [200, 200, 503])
 
     async def test_what_is_no_request(self) -> None:
         """An answer at once, the end of the connection, and one line for a thousand of them."""
