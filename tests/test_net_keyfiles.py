@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.errors import ConfigError
-from rescriptum.net import keyfiles
+from rescriptum.net import directories, keyfiles
 from rescriptum.net.keyfiles import LOCK, LONGEST, KeyFiles
 
 
@@ -101,7 +101,8 @@ class KeyFilesTests(SynchronousTestCase):
 
     def test_a_write_reaches_the_disk_before_its_name(self) -> None:
         double = RecordingSystem()
-        self.patch(keyfiles, "os", double)
+        for each in (keyfiles, directories):
+            self.patch(each, "os", double)
         self.files.write("key", b"new")
         self.assertEqual(double.calls, ["fsync", "replace", "fsync"])
 

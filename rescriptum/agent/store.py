@@ -19,6 +19,7 @@ from ..contract.keys import Key, load, private_jwk
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON, LONGEST_DOCUMENT, parsed, rendered, structured
 from ..errors import ConfigError
+from ..net.directories import sync
 from ..values import Problem
 from .journal import DamagedJournal, Journal
 
@@ -75,7 +76,7 @@ class DataDirectory:
         try:
             if not self.path.is_dir():
                 self.path.mkdir(mode=0o700, parents=True)
-                _sync(self.path.parent)
+                sync(self.path.parent)
             if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
                 raise self._wrong("cannot be written by this user; it needs to own it")
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -207,7 +208,7 @@ class DataDirectory:
             with suppress(OSError):
                 os.unlink(draft)
             raise
-        _sync(self.path)
+        sync(self.path)
 
     def set_aside(self, name: str, reason: str, now: float) -> str:
         """
@@ -219,7 +220,7 @@ class DataDirectory:
         stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
         aside = f"{name}.corrupt-{stamp}"
         os.replace(self.path / name, self.path / aside)
-        _sync(self.path)
+        sync(self.path)
         self._log.error(
             "{file} is damaged ({reason}): kept as {aside}, and begun anew",
             file=str(self.path / name),
@@ -260,7 +261,7 @@ class DataDirectory:
         if path.exists():
             return
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        _sync(self.path)
+        sync(self.path)
 
     def _precious(self, name: str) -> bytes | None:
         path = self.path / name
@@ -286,11 +287,3 @@ class DataDirectory:
 
     def _wrong(self, text: str) -> ConfigError:
         return ConfigError([Problem(str(self.path), text)])
-
-
-def _sync(directory: Path) -> None:
-    folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 from twisted.logger import Logger
 
 from ..errors import Malformed, Unavailable, Unverified
+from ..net.directories import sync
 from .images import LONGEST_SIDECAR, CachedImage, Sidecar, is_digest
 
 #: What is being written, and is nothing after a crash.
@@ -233,6 +234,7 @@ class Draft:
         self._path = directory.path / f"{_DRAFT}{digest}"
         self._fd = -1
         self._reserved = 0
+        self._broken = False
         self.have = 0
         self._hash = hashlib.sha256()
 
@@ -245,6 +247,7 @@ class Draft:
         :raises DiskFull: when there is no room for it.
         :raises Unavailable: when it cannot be written.
         """
+        self._broken = False
         if have != self.have:
             self.have = 0
             self._hash = hashlib.sha256()
@@ -274,8 +277,12 @@ class Draft:
     def write(self, chunks: Sequence[bytes]) -> None:
         """
         :raises DiskFull: when there is no room for more.
-        :raises Unavailable: when it cannot be written.
+        :raises Unavailable: when it cannot be written; then nothing can before :meth:`begin`, as
+            something would be missing in between.
         """
+        if self._broken:
+            raise DiskFailed("what came before could not be written")
+        self._broken = True
         with _told("the image cannot be written"):
             for chunk in chunks:
                 if self.have + len(chunk) > self._reserved and self._directory.room() < len(chunk):
@@ -286,6 +293,7 @@ class Draft:
                     self._hash.update(left[:done])
                     self.have += done
                     left = left[done:]
+        self._broken = False
 
     def end(self) -> None:
         """Take none for a while: what there is stays."""
@@ -314,7 +322,7 @@ class Draft:
             self._directory.remember(image)
             os.rename(self._path, self._directory.path / self._digest)
             self.end()
-            _sync(self._directory.path)
+            sync(self._directory.path)
         return image
 
     def discard(self) -> None:
@@ -332,11 +340,3 @@ def _private(path: str, flags: int) -> int:
 
 def _version(found: os.stat_result) -> tuple[int, int, int, int]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _sync(directory: Path) -> None:
-    folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -1,6 +1,5 @@
 """Files with secrets in them: for one user alone, written whole or not at all."""
 
-import errno
 import fcntl
 import os
 import stat
@@ -12,6 +11,7 @@ from typing import Final
 
 from ..errors import ConfigError
 from ..values import Problem
+from .directories import sync
 
 #: Bytes of a file.
 LONGEST: Final = 64 * 1024
@@ -35,7 +35,7 @@ class KeyFiles:
             made = not self.path.is_dir()
             if made:
                 self.path.mkdir(mode=0o700, parents=True)
-                _sync(self.path.parent)
+                sync(self.path.parent)
             mode = stat.S_IMODE(self.path.stat().st_mode)
         except OSError as e:
             raise self._wrong(self.path, f"cannot be made: {e.strerror}") from e
@@ -94,7 +94,7 @@ class KeyFiles:
                 with suppress(OSError):
                     os.unlink(draft)
                 raise
-            _sync(self.path)
+            sync(self.path)
         except OSError as e:
             raise self._wrong(path, f"cannot be written: {e.strerror}") from e
 
@@ -119,14 +119,3 @@ class KeyFiles:
     @staticmethod
     def _wrong(path: Path, what: str) -> ConfigError:
         return ConfigError([Problem(str(path), what)])
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    except OSError as e:
-        if e.errno != errno.EINVAL:  # a file system that cannot sync directories
-            raise
-    finally:
-        os.close(descriptor)

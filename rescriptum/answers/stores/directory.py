@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...errors import NotFound, Refused, Unavailable
+from ...net.directories import sync
 from ...values import StoreKind
 from ..documents import DEFAULT, GROUPS, MAX_DOCUMENT, Key, Kind, Listing, Place, format_of
 from . import writing
@@ -95,7 +96,7 @@ class AnswerDirectory:
                 for old, name in new.items():
                     if name not in taken:  # else that is where a power failure ended the last try
                         self._link(f"{directory}/{old}", f"{target}/{name}", to)
-                writing.sync(target)
+                sync(target)
             # The one that is served goes last: none that was ignored takes its place meanwhile.
             for name in reversed(names):
                 writing.remove(f"{directory}/{name}")

@@ -10,11 +10,12 @@ from pathlib import Path
 from attrs import frozen
 
 from ...errors import NotFound, Unavailable
+from ...net.directories import sync
 from ...values import Problem
 from ..documents import DEFAULT, GROUPS, format_of
 from .entries import visible
 from .level import belongs, spellings
-from .writing import link, made, remove, sync
+from .writing import link, made, remove
 
 
 @frozen

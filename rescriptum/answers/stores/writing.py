@@ -5,23 +5,12 @@ import os
 import tempfile
 from contextlib import suppress
 
+from ...net.directories import sync
+
 #: Of files and directories that are made: documents hold passwords, and groups may share them.
 _FILE, _DIRECTORY = 0o640, 0o750
 #: What says that a file cannot have a second name: the file system, or a rule of the kernel's.
 _UNLINKABLE = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-
-
-def sync(directory: str) -> None:
-    """
-    Have the disk know what entries there are.
-
-    :raises OSError: when it does not.
-    """
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def made(path: str) -> list[str]:
