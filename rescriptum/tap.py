@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .agent.config import SiteConfig
     from .gateway.config import Config as GatewayConfig
 
+#: Where a site agent finds a join token, if no file is named.
+JOIN_TOKEN = "RESCRIPTUM_JOIN_TOKEN"
 #: Characters of a join token.
 _TOKEN = 128
 
@@ -131,7 +133,7 @@ def _lacks(role: str, error: ModuleNotFoundError) -> NoReturn:
 def _token(file: str | None) -> str | None:
     """:raises ConfigError: for a file that cannot be read, or holds no token."""
     if file is None:
-        return os.environ.get("RESCRIPTUM_JOIN_TOKEN", "").strip() or None
+        return os.environ.get(JOIN_TOKEN, "").strip() or None
     try:
         with open(file, encoding="ascii") as opened:
             token = opened.read(_TOKEN + 1).strip()

@@ -41,3 +41,37 @@ P
 kill $server
 wait $server
 echo "smoke: the installed wheel serves"
+
+# The two other roles, with their extras: a gateway, and a site agent that joins it.
+"$work/venv/bin/pip" install -q --disable-pip-version-check "$(echo "$work"/dist/rescriptum-*.whl)[gateway,site]"
+export HOME="$work/home" PATH="$work/venv/bin:$PATH"
+umask 077
+mkdir home
+port=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+printf 'data_dir = "%s"\nlisten = "127.0.0.1:%s"\n' "$work/gateway" "$port" >gateway.toml
+rescriptum gateway init --config gateway.toml >site.lines
+twistd -n --pidfile= rescriptum gateway --config gateway.toml >gateway.log 2>&1 &
+gateway=$!
+trap 'kill $gateway 2>/dev/null || true; rm -rf "$work"' EXIT
+for _ in $(seq 100); do
+  rescriptum gateway site create berlin >/dev/null 2>&1 && break
+  sleep 0.1
+done
+rescriptum gateway token create berlin >token 2>/dev/null || { echo "the installed gateway did not start"; cat gateway.log; exit 1; }
+{
+  printf 'gateway_url = "https://localhost:%s"\nsite = "berlin"\ndata_dir = "%s"\n' "$port" "$work/agent"
+  grep _pin site.lines
+} >site.toml
+twistd -n --pidfile= rescriptum site --config site.toml --token-file token >agent.log 2>&1 &
+agent=$!
+trap 'kill $agent $gateway 2>/dev/null || true; rm -rf "$work"' EXIT
+for _ in $(seq 100); do
+  rescriptum gateway node list --json | grep '"opened_at"' >/dev/null && break
+  sleep 0.1
+done
+rescriptum site status --config site.toml | grep 'session   live' >/dev/null || { echo "the installed agent did not join"; cat agent.log; exit 1; }
+kill $agent
+wait $agent
+kill $gateway
+wait $gateway
+echo "smoke: a site agent of the installed wheel joins its gateway"

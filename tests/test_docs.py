@@ -13,6 +13,7 @@ from rescriptum.cli.gateway import reach
 from rescriptum.cli.main import RescriptumOptions
 from rescriptum.cli.reference import page
 from rescriptum.settings import SETTINGS
+from rescriptum.tap import JOIN_TOKEN
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "lab.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -46,7 +47,8 @@ class DocumentationTests(SynchronousTestCase):
         self.assertEqual((ROOT / "docs" / "reference.md").read_text(), page())
 
     def test_every_variable_that_is_named_exists(self) -> None:
-        known = {each.variable for each in SETTINGS} | {reach.URL, reach.TOKEN, reach.FILE}
+        known = {each.variable for each in SETTINGS}
+        known |= {reach.URL, reach.TOKEN, reach.FILE, JOIN_TOKEN}
         for path in PAGES:
             named = set(_VARIABLE.findall(path.read_text()))
             self.assertEqual(named - known, set(), path.name)
