@@ -1,12 +1,13 @@
 """Tests for ``rescriptum.cli.gateway.client``: what a gateway may say, and what it may not."""
 
-from errno import ECONNREFUSED
+from errno import ECONNREFUSED, ENETUNREACH
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionRefusedError as Refused
+from twisted.internet.error import NoRouteError
 from twisted.internet.protocol import connectionDone
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
@@ -93,9 +94,11 @@ class ClientTests(SynchronousTestCase):
 
     def test_nobody_there(self) -> None:
         self.assertIn("is it running?", str(self.failed(Refused())))
-        told = "the gateway cannot be reached: Connection refused; is it running?"
+        told = "cannot connect to the gateway: Connection refused; is it running?"
         self.assertEqual(str(self.failed(Refused(ECONNREFUSED))), told)
-        self.assertIn("could not be asked", str(self.failed(ResponseFailed([]))))
+        told = "cannot connect to the gateway: Network is unreachable"
+        self.assertEqual(str(self.failed(NoRouteError(ENETUNREACH))), told)
+        self.assertIn("cannot reach the gateway: ", str(self.failed(ResponseFailed([]))))
 
     def test_pins_that_are_none(self) -> None:
         for reach in (

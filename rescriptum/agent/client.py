@@ -1,25 +1,14 @@
 """What an agent asks its gateway, over HTTPS: bounded in bytes and in time."""
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Self, TypeVar
 
 from attrs import field, frozen
 from hyperlink import DecodedURL
-from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
-from twisted.internet.defer import TimeoutError as DeferredTimeout
-from twisted.internet.error import ConnectError
-from twisted.internet.error import ConnectingCancelledError as ConnectingCancelled
-from twisted.internet.error import TimeoutError as TCPTimeout
-from twisted.internet.interfaces import (
-    IReactorTime,
-)
-from twisted.python.failure import Failure
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import (
-    IAgent,
-    IResponse,
-)
+from twisted.web.iweb import IAgent, IResponse
 
 from .. import __version__
 from ..contract.frames import Accepted, AgentFrame, Received, agent_fields
@@ -28,8 +17,7 @@ from ..contract.refusals import REFUSALS, Rejected
 from ..contract.sessions import Problem, SecretAnswer, SecretRequest, SessionRequest, Welcome
 from ..contract.structure import LONGEST_DOCUMENT, parsed, rendered, structured
 from ..errors import RescriptumError, Unavailable
-from ..net.connections import Body, Connections, collected
-from ..net.pinning import why
+from ..net.connections import Body, Connections, collected, ended
 from .protocol import FrameReader
 
 _T = TypeVar("_T")
@@ -75,7 +63,7 @@ class Stream:
     def begin(self, asking: Deferred[None]) -> None:
         """:param asking: until the body has begun; cancelled when the stream is given up."""
         self._asking = asking
-        asking.addErrback(lambda failure: self._reader.close(_reason(failure)))
+        asking.addErrback(lambda failure: self._reader.close(ended(failure, "the gateway")))
 
     def abort(self) -> None:
         """Hear nothing from now on: deaf first, since bytes of an old stream may still come."""
@@ -186,7 +174,7 @@ class GatewayClient:
         try:
             answer = await answering
         except Exception as e:  # noqa: BLE001 - a shell that meets the network
-            raise _reason(e) from None
+            raise ended(e, "the gateway") from None
         return structured(kind, parsed(answer))
 
 
@@ -217,15 +205,3 @@ async def _refusal(response: IResponse, over: Connections) -> RescriptumError:
     if problem.code not in REFUSALS or response.code >= 500:
         return Unavailable(f"{status}: {problem.code}: {problem.detail}")
     return Rejected(problem.code, problem.detail)
-
-
-def _reason(trouble: Failure | Exception) -> RescriptumError:
-    """:returns: what ended an exchange, in our own words."""
-    error = why(trouble)
-    if isinstance(error, RescriptumError):
-        return error
-    if isinstance(error, CancelledError | DeferredTimeout | ConnectingCancelled | TCPTimeout):
-        return Unavailable("the gateway does not answer in time")
-    if isinstance(error, ConnectError) and error.osError is not None:
-        return Unavailable(f"cannot connect to the gateway: {os.strerror(error.osError)}")
-    return Unavailable(f"cannot reach the gateway: {str(error) or type(error).__name__}")

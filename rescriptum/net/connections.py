@@ -1,7 +1,15 @@
-"""Connections of an HTTP client that can be torn down for good, and bodies that have a bound."""
+"""
+Connections of an HTTP client: torn down for good, with a bound for bodies, and words for what ended
+a request.
+"""
 
-from twisted.internet.defer import Deferred, succeed
+import os
+
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.defer import TimeoutError as DeferredTimeout
 from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
+from twisted.internet.error import ConnectError, ConnectingCancelledError, ConnectionRefusedError
+from twisted.internet.error import TimeoutError as TCPTimeout
 from twisted.internet.interfaces import (
     IConsumer,
     IProtocol,
@@ -23,7 +31,8 @@ from twisted.web.iweb import (
 from zope.interface import implementer
 
 from ..contract.refusals import Rejected
-from ..errors import Unavailable
+from ..errors import RescriptumError, Unavailable
+from .pinning import why
 
 #: Seconds to connect.
 CONNECTING = 10
@@ -177,3 +186,20 @@ async def collected(response: IResponse, limit: int, over: Connections) -> bytes
         # It may never end, and a body cannot close its connection for good.
         over.abort()
         raise
+
+
+def ended(trouble: Failure | Exception, server: str) -> RescriptumError:
+    """
+    :param server: what it is, for people.
+    :returns: what ended a request, in our own words.
+    """
+    error = why(trouble)
+    if isinstance(error, RescriptumError):
+        return error
+    if isinstance(error, CancelledError | DeferredTimeout | ConnectingCancelledError | TCPTimeout):
+        return Unavailable(f"{server} does not answer in time")
+    if isinstance(error, ConnectError):
+        reason = os.strerror(error.osError) if error.osError is not None else str(error).rstrip(".")
+        hint = "; is it running?" if isinstance(error, ConnectionRefusedError) else ""
+        return Unavailable(f"cannot connect to {server}: {reason}{hint}")
+    return Unavailable(f"cannot reach {server}: {str(error) or type(error).__name__}")

@@ -1,22 +1,18 @@
 """The operators' API over pinned TLS: bounded in bytes and time, its refusals as errors."""
 
 import json
-import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from attrs import frozen
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
-from twisted.internet.defer import TimeoutError as DeferredTimeout
-from twisted.internet.error import ConnectError
-from twisted.internet.error import TimeoutError as TCPTimeout
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IResponse
+from twisted.web.iweb import IAgent, IResponse
 
 from ... import __version__
 from ...errors import ConfigError, Refused, RescriptumError, Unavailable
@@ -26,6 +22,8 @@ from .reach import Reach
 if TYPE_CHECKING:
     from ...net.connections import Connections
 
+_T = TypeVar("_T")
+
 #: Seconds of one exchange; bytes of a reply; seconds without a sign of life on the event stream.
 EXCHANGE, LONGEST, SILENCE = 30, 4 << 20, 45
 #: Seconds after which a workflow is looked at, whether or not somebody said something.
@@ -34,6 +32,7 @@ LOOK: Final = 5.0
 PIECE: Final = 500
 #: Bytes of one message of the event stream.
 MESSAGE: Final = 1 << 20
+_NAME: Final = "the gateway"
 
 Fields = dict[str, Any]
 
@@ -105,6 +104,8 @@ class Gateway:
 
         :returns: what ended it.
         """
+        from ...net.connections import ended
+
         headers = {} if last is None else {"Last-Event-ID": last}
         connections = self._connections.fresh()
         agent = connections.agent(connections.pool(persistent=False))
@@ -120,7 +121,7 @@ class Gateway:
         except CancelledError:
             raise
         except Exception as e:  # noqa: BLE001 - a shell that meets the network
-            return _reason(e)
+            return ended(e, _NAME)
         finally:
             reader.stop()
             connections.abort()
@@ -153,15 +154,13 @@ class Gateway:
         query: Mapping[str, str | None] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Fields:
+        from ...net.connections import ended
+
+        answering = self._answered(method, path, body, query or {}, headers or {})
         try:
-            answer: Fields = await self._timed(
-                Deferred.fromCoroutine(
-                    self._answered(method, path, body, query or {}, headers or {})
-                )
-            )
-            return answer
+            return await self._timed(Deferred.fromCoroutine(answering))
         except Exception as e:  # noqa: BLE001
-            raise _reason(e) from None
+            raise ended(e, _NAME) from None
 
     async def _answered(
         self,
@@ -180,7 +179,7 @@ class Gateway:
 
     def _asked(
         self,
-        agent: Any,
+        agent: IAgent,
         method: str,
         path: tuple[str, ...],
         body: object,
@@ -213,7 +212,7 @@ class Gateway:
             text = f"the gateway answered {status}"
             return Told(status, "failed", text, "Is this the address of a rescriptum gateway?")
 
-    async def _timed(self, asking: "Deferred[Any]") -> Any:
+    async def _timed(self, asking: "Deferred[_T]") -> _T:
         return await asking.addTimeout(EXCHANGE, self._clock)
 
 
@@ -295,17 +294,3 @@ def _parsed(body: bytes) -> Fields:
     if not isinstance(found, dict):
         raise Unavailable("the answer is no JSON object: is this a rescriptum gateway?")
     return found
-
-
-def _reason(error: Exception) -> RescriptumError:
-    from ...net.pinning import why
-
-    error = why(error)
-    if isinstance(error, RescriptumError):
-        return error
-    if isinstance(error, (DeferredTimeout, TCPTimeout)):
-        return Unavailable("the gateway did not answer in time")
-    if isinstance(error, ConnectError):
-        reason = os.strerror(error.osError) if error.osError is not None else str(error).rstrip(".")
-        return Unavailable(f"the gateway cannot be reached: {reason}; is it running?")
-    return Unavailable(f"the gateway could not be asked: {error or type(error).__name__}")
