@@ -178,3 +178,22 @@ class IntakeTests(SynchronousTestCase):
         self.outbox = self.intake.outbox = Outbox()
         self.successResultOf(Deferred.fromCoroutine(self.intake.refill()))
         self.assertEqual(self.outbox.batch(), [])
+
+    def test_what_is_never_acknowledged_stands_in_nobodys_way(self) -> None:
+        """A gateway that knows nothing of old commands still hears of new ones."""
+
+        def told() -> set[str]:
+            self.successResultOf(Deferred.fromCoroutine(self.intake.refill()))
+            return {
+                each.command_id for each in self.outbox.batch() if isinstance(each, ResultFrame)
+            }
+
+        old = {f"c{number}" for number in range(40)}
+        for each in sorted(old):
+            self.take(command(each))
+        self.outbox = self.intake.outbox = Outbox()
+        self.assertEqual(told(), old)
+        self.assertEqual(told(), old)
+        self.take(command("new"))
+        self.outbox = self.intake.outbox = Outbox()
+        self.assertEqual(told() | told(), {*old, "new"})

@@ -127,6 +127,9 @@ class LifeTests(JournalCase):
         self.journal.acknowledge(first)
         rest = [each.command.command_id for each in self.journal.unacknowledged()]
         self.assertEqual(rest, ["c", "b", "a"])
+        behind = [each.command.command_id for each in self.journal.unacknowledged(after="c")]
+        self.assertEqual(behind, ["b", "a"])
+        self.assertEqual(self.journal.unacknowledged(after="a"), [])
 
 
 class RecoveryTests(JournalCase):
@@ -171,6 +174,13 @@ class RecoveryTests(JournalCase):
         self.again(NOW + 1000)
         self.assertEqual(self.journal.made_at, NOW)
 
+    def test_a_clock_that_was_ahead_when_it_was_made(self) -> None:
+        """Who joins has run nothing before: the gateway's clock says when that was."""
+        self.journal.joined(NOW - 3600)
+        self.assertEqual(self.journal.made_at, NOW - 3600)
+        self.again()
+        self.assertEqual(self.journal.made_at, NOW - 3600)
+
 
 class BoundsTests(JournalCase):
     def test_forgets_a_day_after_its_time_and_no_sooner(self) -> None:
@@ -202,6 +212,18 @@ class BoundsTests(JournalCase):
         self.again()
         self.refused("expired", self.receive, command(), NOW)
         self.assertIsNone(self.journal.find("c1"))
+
+    def test_a_clock_that_was_ahead_refuses_nothing_new(self) -> None:
+        """It was a year ahead for a moment: what was forgotten stays so, and all else is taken."""
+        old = command("old")
+        self.receive(old)
+        self.journal.finish("old", DONE, "b", NOW)
+        self.journal.acknowledge(["old"])
+        year = NOW + 366 * 86_400
+        self.receive(command("c1", issued_at=year, not_after=year + 600), year)
+        self.refused("expired", self.receive, old, NOW + 5)
+        new = command("c2", issued_at=NOW + 5, not_after=old.not_after + 1)
+        self.assertTrue(self.receive(new, NOW + 5))
 
     def test_holds_so_many_commands(self) -> None:
         self.journal.close()

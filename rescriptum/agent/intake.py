@@ -1,7 +1,7 @@
 """What becomes of a command that arrives: verified, looked up, journalled, or refused."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from attrs import define, field
 from twisted.logger import Logger
@@ -10,11 +10,14 @@ from ..contract.commands import Envelope
 from ..contract.keys import Key
 from ..contract.refusals import Rejected
 from .commands import Known, Trust, Verified, admitted, named, verified
-from .journal import Entry
+from .journal import PAGE, Entry
 from .kinds import KindTable
 from .outbox import Outbox, result_frame
 from .recording import Recording
 from .runner import Runner
+
+#: Looks into the journal for results that are to be told: what they find has room in the outbox.
+_PAGES: Final = 4
 
 
 @define(eq=False)
@@ -37,6 +40,7 @@ class Intake:
     now: Callable[[], int]
     told: Callable[[], None]
     _revoked: dict[str, bool] = field(factory=dict, init=False)
+    _last: str = field(default="", init=False)
 
     def revoke(self, command_id: str) -> None:
         """What has not begun does not begin, and what runs is asked to stop."""
@@ -90,10 +94,18 @@ class Intake:
 
     async def refill(self) -> None:
         """
-        Tell the results that the journal has and the gateway does not.
+        Tell the results that the journal has and the gateway does not: as many as there is room
+        for, each time those behind the last ones, so that what no gateway ever acknowledges stands
+        in nobody's way.
 
         :raises Rejected: ``journal-unavailable``.
         """
-        for entry in await self.recording.unacknowledged():
-            self.outbox.results([result_frame(entry, self.node_id, self.key)])
+        for _ in range(_PAGES):
+            after = self._last
+            found = await self.recording.unacknowledged(after)
+            self._last = found[-1].command.command_id if len(found) == PAGE else ""
+            for entry in found:
+                self.outbox.results([result_frame(entry, self.node_id, self.key)])
+            if not self._last and (found or not after):
+                break
         self.told()

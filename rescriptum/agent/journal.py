@@ -24,6 +24,8 @@ SCHEMA = 1
 REMEMBERED = 86_400
 #: Commands in the journal, and bytes of it: more are refused until some are forgotten.
 ROWS, BYTES = 4096, 64 << 20
+#: Results that are read at a time, to be sent again.
+PAGE = 16
 #: What tells our databases from those of other programs: ``resj``.
 _APPLICATION = 0x7265736A
 
@@ -134,6 +136,17 @@ class Journal:
     def close(self) -> None:
         self._connection.close()
 
+    def joined(self, at: int) -> None:
+        """
+        Its agent has become a node just now: what is issued to that node from here on was in no
+        other journal, whatever the clock said when this one was made.
+
+        :param at: as the gateway's clock had it.
+        """
+        with self._told():
+            self._connection.execute("UPDATE journal SET made_at = ?", (at,))
+        self.made_at = at
+
     def find(self, command_id: str) -> Entry | None:
         """:raises Rejected: ``journal-unavailable``, as every method may."""
         found = self._entries("WHERE command_id = ?", command_id)
@@ -211,9 +224,14 @@ class Journal:
                 [(each,) for each in command_ids],
             )
 
-    def unacknowledged(self, most: int = 16) -> list[Entry]:
-        """:returns: results to be sent again, the oldest commands first, so many at a time."""
-        return self._entries("WHERE state = 'done' ORDER BY number LIMIT ?", most)
+    def unacknowledged(self, most: int = PAGE, after: str = "") -> list[Entry]:
+        """
+        :param after: id of a command; empty: from the first one on.
+        :returns: results to be sent again, the oldest commands first, so many at a time.
+        """
+        behind = "number > coalesce((SELECT number FROM commands WHERE command_id = ?), 0)"
+        clause = f"WHERE state = 'done' AND {behind} ORDER BY number LIMIT ?"
+        return self._entries(clause, after, most)
 
     def waiting(self) -> list[Entry]:
         """:returns: what is to be run, in the order in which it was received."""
@@ -264,13 +282,15 @@ class Journal:
         return int(row[0])
 
     def _forget(self, now: int) -> None:
-        before = now - REMEMBERED
-        gone = self._connection.execute(
-            "DELETE FROM commands WHERE state = 'acknowledged' AND not_after < ?", (before,)
-        )
-        if gone.rowcount:
-            # A clock that was ahead and is set back makes old commands young again.
-            self._connection.execute("UPDATE journal SET forgotten = max(forgotten, ?)", (before,))
+        old = "FROM commands WHERE state = 'acknowledged' AND not_after < ?"
+        before = (now - REMEMBERED,)
+        [newest] = self._connection.execute(f"SELECT max(not_after) {old}", before).fetchone()
+        if newest is not None:
+            self._connection.execute(f"DELETE {old}", before)
+            # A clock that was ahead and is set back makes old commands young again. What the clock
+            # said does not matter: else a year ahead for a minute would refuse a year of commands.
+            forgotten = "UPDATE journal SET forgotten = max(forgotten, ?)"
+            self._connection.execute(forgotten, (newest + 1,))
 
     def _make_sure_of_room(self) -> None:
         one = self._connection.execute

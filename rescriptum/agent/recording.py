@@ -46,8 +46,8 @@ class Recording:
     async def acknowledge(self, command_ids: Sequence[str]) -> None:
         await self._run(lambda: self._journal.acknowledge(command_ids))
 
-    async def unacknowledged(self) -> list[Entry]:
-        return await self._run(self._journal.unacknowledged)
+    async def unacknowledged(self, after: str = "") -> list[Entry]:
+        return await self._run(lambda: self._journal.unacknowledged(after=after))
 
     async def waiting(self) -> list[Entry]:
         return await self._run(self._journal.waiting)
