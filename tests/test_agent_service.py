@@ -24,7 +24,7 @@ from rescriptum.contract.joining import (
     Role,
     TrustBundle,
 )
-from rescriptum.contract.jose import opened, sign
+from rescriptum.contract.jose import digest, opened, sign
 from rescriptum.contract.keys import generate, public_jwk, public_key, trusted
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.sessions import Hello, Welcome
@@ -197,7 +197,7 @@ class JoinTests(ServiceCase):
         self.stop(service)
 
     def test_not_yet(self) -> None:
-        """It tries again while nobody answers, each time with another key and nonce."""
+        """It tries again while nobody answers: with the same key, and each time another nonce."""
         self.gateway.refusals = [Unavailable("nobody there"), Unavailable("nobody there")]
         service = self.start(self.service())
         status = self.successResultOf(Deferred.fromCoroutine(service.status()))
@@ -205,9 +205,76 @@ class JoinTests(ServiceCase):
         self.clock.pump([1, 1, 1])
         self.assertEqual(len(self.gateway.joins), 3)
         keys = {str(each.node_key) for each in self.gateway.joins}
-        self.assertEqual(len(keys), 3)
+        self.assertEqual(len(keys), 1)
+        self.assertEqual(len({each.joining for each in self.gateway.joins}), 3)
         self.assertEqual(self.failures, [])
         self.stop(service)
+        self.assertFalse((self.data / "joining.json").exists())
+
+    def keys(self) -> list[str]:
+        return [str(each.node_key["x"]) for each in self.gateway.joins]
+
+    def test_an_answer_that_is_lost(self) -> None:
+        """Whoever asks again is the same: the gateway gives the token to nobody else."""
+        self.gateway.refusals = [Unavailable("the answer broke off")]
+        self.stop(self.start(self.service()))
+        path = self.data / "joining.json"
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+        self.assertNotIn("hush", path.read_text())
+        self.stop(self.start(self.service()))
+        self.assertEqual(len(self.keys()), 2)
+        self.assertEqual(len(set(self.keys())), 1)
+        directory = DataDirectory(self.data)
+        identity = directory.identity()
+        assert identity is not None
+        self.assertEqual(public_jwk(identity.key)["x"], self.keys()[0])
+        self.assertFalse(path.exists())
+
+    def test_another_token(self) -> None:
+        """It makes another node: the gateway may have one of the first key."""
+        self.gateway.refusals = [Unavailable("nobody there"), Rejected("token-used")]
+        self.stop(self.start(self.service()))
+        self.stop(self.start(self.service("another")))
+        self.assertEqual(len(set(self.keys())), 2)
+
+    def test_a_damaged_key(self) -> None:
+        """It is worth nothing yet: another one is made."""
+        self.data.mkdir(0o700)
+        path = self.data / "joining.json"
+        of = digest(b"hush")
+        for each in ("{", '{"token_digest": "x"}', f'{{"token_digest": "{of}", "node_key": {{}}}}'):
+            path.write_text(each)
+            self.gateway.refusals = [Unavailable("nobody there")]
+            self.stop(self.start(self.service()))
+        self.assertEqual(len(set(self.keys())), 3)
+
+    def test_a_full_disk(self) -> None:
+        """Nobody is asked with a key that could be lost."""
+        service = self.service()
+        service.privilegedStartService()
+        self.data.joinpath(".joining.json.new").mkdir()
+        service.startService()
+        self.addCleanup(self.stop_if_it_runs, service)
+        self.assertEqual(len(self.failures), 1)
+        self.assertEqual(self.gateway.joins, [])
+
+    def test_a_removal_that_was_cut_off(self) -> None:
+        self.identified()
+        (self.data / "joining.json").write_text("{}")
+        self.stop(self.start(self.service()))
+        self.assertFalse((self.data / "joining.json").exists())
+
+    def test_a_clock_that_is_ahead(self) -> None:
+        """By minutes, which a join allows: the first commands are older than its journal."""
+        self.wall_ahead = 200
+        service = self.start(self.service())
+        self.stop(service)
+        directory = DataDirectory(self.data)
+        directory.open()
+        journal = directory.journal(NOW + 200)
+        self.assertLessEqual(journal.made_at, NOW)
+        journal.close()
+        directory.close()
 
     def test_stopped_while_it_joins(self) -> None:
         """Nothing is left of it."""

@@ -16,8 +16,8 @@ from twisted.python.failure import Failure
 
 from .. import __version__
 from ..boot.lease import NUMBER_BITS, AgentLease, LeaseFence, Stall
+from ..contract.joining import SKEW
 from ..contract.jose import sign
-from ..contract.keys import generate
 from ..contract.refusals import Rejected
 from ..contract.sessions import Hello
 from ..contract.structure import JSON, plain
@@ -25,6 +25,7 @@ from ..errors import ConfigError, RescriptumError, Unavailable
 from ..interfaces import Workers
 from ..values import Problem
 from .backoff import Backoff
+from .candidate import candidate, joined
 from .character import Character
 from .client import GatewayClient
 from .commands import Trust
@@ -123,6 +124,8 @@ class AgentService(Service):
         try:
             self._identity = self._directory.identity()
             self._suits(self._identity)
+            if self._identity is not None:
+                joined(self._directory)  # where its removal was cut off
             self._journal = self._directory.journal(self._wall())
         except Unavailable as e:
             self._directory.close()
@@ -186,7 +189,7 @@ class AgentService(Service):
 
     async def _join(self) -> Identity:
         config = self._config
-        key = generate("Ed25519")
+        key = candidate(self._directory, self._token or "", self._wall())
         who = Applying(self._character.role, config.site, self._token or "", key, self._boot_id)
         pins = JoinPins(config.join_signing_pin, config.join_encryption_pin)
         asking = asked(
@@ -194,7 +197,11 @@ class AgentService(Service):
         )
         answer = answered(asking, await self._client.join(asking.request))
         identity = Identity(answer.node_id, answer.site, self._character.role, key)
+        assert self._journal is not None
+        # Commands are issued by the gateway's clock; ours may be minutes ahead of it.
+        self._journal.joined(answer.issued_at - SKEW)
         self._directory.joined(identity, answer.trust_bundle)
+        joined(self._directory)
         self._log.info("Joined site {site} as {node}", site=identity.site, node=identity.node_id)
         return identity
 

@@ -210,6 +210,18 @@ class DataDirectory:
             raise
         sync(self.path)
 
+    def remove(self, name: str) -> None:
+        """
+        Whether it is there or not.
+
+        :raises OSError: when the disk does not answer.
+        """
+        try:
+            os.unlink(self.path / name)
+        except FileNotFoundError:
+            return
+        sync(self.path)
+
     def set_aside(self, name: str, reason: str, now: float) -> str:
         """
         Keep a file that is damaged, out of the way, for whoever wants to know why.
