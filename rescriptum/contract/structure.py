@@ -110,9 +110,10 @@ def structured(kind: type[_T], data: object, code: str = "invalid-message") -> _
 
 
 def _said(error: BaseException) -> list[str]:
-    return [each.replace(" @ $.", " at ").replace(" @ $", "") for each in transform_error(
-        error, format_exception=_words
-    )]  # fmt: skip
+    return [
+        each.replace(" @ $.", " at ").replace(" @ $", "")
+        for each in transform_error(error, format_exception=_words)
+    ]
 
 
 def _words(error: BaseException, kind: type | None) -> str:

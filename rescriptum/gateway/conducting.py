@@ -143,9 +143,14 @@ class _Carrier:
         row = self._row
         at = row.step
         if workflows.finish(
-            self._connection, row.id, self._means.process, at, decision.state, decision.reason,
+            self._connection,
+            row.id,
+            self._means.process,
+            at,
+            decision.state,
+            decision.reason,
             self._now,
-        ):  # fmt: skip
+        ):
             _clear(self._connection, row.id, self._now)
             data: JSON = {"kind": row.kind, "machine": row.machine, "reason": decision.reason}
             self._say(f"workflow.{decision.state.value}", row.id, data)

@@ -78,9 +78,7 @@ def _on_ramdisk(
         if not facts.ramdisk:
             return None
         made = payload(facts)
-        return Order(
-            facts.ramdisk, kind, made, refs(facts), attested=attested, seconds=seconds
-        )  # fmt: skip
+        return Order(facts.ramdisk, kind, made, refs(facts), attested=attested, seconds=seconds)
 
     return Step(
         kind,

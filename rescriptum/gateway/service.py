@@ -217,8 +217,11 @@ class GatewayService(Service):
         for watch in self._watches:
             watch.start()
         self._web.startService()
-        self._log.info("Gateway process {process} on {database}", process=self._process,
-                       database=str(self._database))  # fmt: skip
+        self._log.info(
+            "Gateway process {process} on {database}",
+            process=self._process,
+            database=str(self._database),
+        )
 
     # Stop.
 

@@ -34,6 +34,4 @@ def waiting_batches(connection: Connection, after: str, limit: int) -> Page[Batc
     """:returns: those with a command that waits for approvals, the newest first."""
     waiting = (commands.c.batch == batches.c.id) & (commands.c.state == CommandState.WAITING.value)
     statement = select(batches).where(select(commands.c.id).where(waiting).exists())
-    return newest(
-        connection, Batch, statement, batches.c.created_at, batches.c.id, after, limit
-    )  # fmt: skip
+    return newest(connection, Batch, statement, batches.c.created_at, batches.c.id, after, limit)

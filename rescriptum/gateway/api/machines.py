@@ -174,9 +174,7 @@ def _machine(row: Machine) -> Shown:
 
 def _seen(row: DiscoveredMachine) -> Seen:
     first, last = at(row.first_seen_at), at(row.seen_at)
-    return Seen(
-        row.site, row.mac, first, last, row.uuid or None, row.arch or None, row.ip or None
-    )  # fmt: skip
+    return Seen(row.site, row.mac, first, last, row.uuid or None, row.arch or None, row.ip or None)
 
 
 def _image(row: ImageRow) -> Image:

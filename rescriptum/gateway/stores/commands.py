@@ -90,10 +90,14 @@ def get(connection: Connection, command: str) -> CommandRow:
 
 
 def listing(
-    connection: Connection, node: str | None = None, workflow: str | None = None,
-    batch: str | None = None, state: CommandState | None = None, after: str = "",
+    connection: Connection,
+    node: str | None = None,
+    workflow: str | None = None,
+    batch: str | None = None,
+    state: CommandState | None = None,
+    after: str = "",
     limit: int = LIMIT,
-) -> Page[CommandRow]:  # fmt: skip
+) -> Page[CommandRow]:
     """:returns: the newest first."""
     statement = select(commands)
     for column, value in (
@@ -154,9 +158,13 @@ def journalled(connection: Connection, command: str, node: str, now: int) -> Non
 
 
 def finished(
-    connection: Connection, command: str, node: str, result: Result, now: int,
+    connection: Connection,
+    command: str,
+    node: str,
+    result: Result,
+    now: int,
     attestation: str | None = None,
-) -> bool:  # fmt: skip
+) -> bool:
     """
     The first result counts, also of a command that was revoked or has expired meanwhile.
 
@@ -167,8 +175,9 @@ def finished(
     return _ended(connection, command, node, result, state, now, attestation)
 
 
-def refused(connection: Connection, command: str, node: str, code: str, detail: str, now: int
-) -> bool:  # fmt: skip
+def refused(
+    connection: Connection, command: str, node: str, code: str, detail: str, now: int
+) -> bool:
     """
     Its agent did not take it: it never was in the journal.
 
@@ -221,9 +230,14 @@ def _of(connection: Connection, command: str, node: str) -> CommandRow:
 
 
 def _ended(
-    connection: Connection, command: str, node: str, result: Result, state: CommandState,
-    now: int, attestation: str | None,
-) -> bool:  # fmt: skip
+    connection: Connection,
+    command: str,
+    node: str,
+    result: Result,
+    state: CommandState,
+    now: int,
+    attestation: str | None,
+) -> bool:
     bounded("result", result, LONGEST_RESULT)
     _of(connection, command, node)
     values = {

@@ -42,9 +42,13 @@ def append(
 
 
 def after(
-    connection: Connection, seq: int, site: str | None = None, subject: str | None = None,
-    kind: str | None = None, limit: int = LIMIT,
-) -> list[Event]:  # fmt: skip
+    connection: Connection,
+    seq: int,
+    site: str | None = None,
+    subject: str | None = None,
+    kind: str | None = None,
+    limit: int = LIMIT,
+) -> list[Event]:
     """:returns: with numbers above ``seq``, in their order, of that site, subject and kind."""
     if not 0 < limit <= MOST:
         raise Rejected("invalid-message", f"limit: not between 1 and {MOST}")

@@ -68,9 +68,15 @@ def grant(
 
 
 def take(
-    connection: Connection, site: str, epoch: int, beat: int, session: str, node: str,
-    ttl_ms: int, now: int,
-) -> bool:  # fmt: skip
+    connection: Connection,
+    site: str,
+    epoch: int,
+    beat: int,
+    session: str,
+    node: str,
+    ttl_ms: int,
+    now: int,
+) -> bool:
     """
     :param epoch: and ``beat``: as they were read, for patience, without a change.
     :returns: whether ``session`` has the lease in its holder's place.
@@ -161,9 +167,15 @@ def history(
 
 
 def _given(
-    connection: Connection, site: str, where: ColumnElement[bool], epoch: int, session: str,
-    node: str, ttl_ms: int, now: int,
-) -> bool:  # fmt: skip
+    connection: Connection,
+    site: str,
+    where: ColumnElement[bool],
+    epoch: int,
+    session: str,
+    node: str,
+    ttl_ms: int,
+    now: int,
+) -> bool:
     statement = _changing(
         epoch=lease.c.epoch + 1, beat=0, holder=session, holder_node=node, ttl_ms=ttl_ms
     )

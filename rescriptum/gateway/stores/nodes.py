@@ -45,9 +45,14 @@ def by_jkt(connection: Connection, jkt: str) -> Node | None:
 
 
 def listing(
-    connection: Connection, site: str | None = None, role: Role | None = None,
-    machine: str | None = None, removed: bool = False, after: str = "", limit: int = LIMIT,
-) -> Page[Node]:  # fmt: skip
+    connection: Connection,
+    site: str | None = None,
+    role: Role | None = None,
+    machine: str | None = None,
+    removed: bool = False,
+    after: str = "",
+    limit: int = LIMIT,
+) -> Page[Node]:
     """
     :param removed: whether those that were removed are listed too.
     :returns: by id.

@@ -71,9 +71,11 @@ def made(kind: type[_T], row: RowMapping | Mapping[str, object]) -> _T:
 
 
 def one(
-    connection: Connection, kind: type[_T], statement: Select[Any],
+    connection: Connection,
+    kind: type[_T],
+    statement: Select[Any],
     values: Mapping[str, object] | None = None,
-) -> _T | None:  # fmt: skip
+) -> _T | None:
     """
     :param values: of what the statement leaves open.
     :returns: the only row, or None.
@@ -83,9 +85,11 @@ def one(
 
 
 def every(
-    connection: Connection, kind: type[_T], statement: Select[Any],
+    connection: Connection,
+    kind: type[_T],
+    statement: Select[Any],
     values: Mapping[str, object] | None = None,
-) -> list[_T]:  # fmt: skip
+) -> list[_T]:
     """
     :param values: of what the statement leaves open.
     :returns: all rows: for statements that have a bound of their own.
@@ -119,9 +123,12 @@ def removed(connection: Connection, table: Table, where: ColumnElement[bool], wh
 
 
 def put(
-    connection: Connection, table: Table, key: Iterable[str], values: Mapping[str, object],
+    connection: Connection,
+    table: Table,
+    key: Iterable[str],
+    values: Mapping[str, object],
     kept: Iterable[str] = (),
-) -> None:  # fmt: skip
+) -> None:
     """
     Insert a row, or change the one of that key.
 
@@ -153,9 +160,12 @@ def _limit(limit: int) -> int:
 
 
 def paged(
-    connection: Connection, statement: Select[Any], column: ColumnElement[str], after: str,
+    connection: Connection,
+    statement: Select[Any],
+    column: ColumnElement[str],
+    after: str,
     limit: int,
-) -> tuple[Sequence[RowMapping], str | None]:  # fmt: skip
+) -> tuple[Sequence[RowMapping], str | None]:
     """
     :param column: unique; the rows come in its order.
     :returns: rows behind ``after``, and what to ask for next.
@@ -168,18 +178,27 @@ def paged(
 
 
 def by_name(
-    connection: Connection, kind: type[_T], statement: Select[Any], column: ColumnElement[str],
-    after: str, limit: int,
-) -> Page[_T]:  # fmt: skip
+    connection: Connection,
+    kind: type[_T],
+    statement: Select[Any],
+    column: ColumnElement[str],
+    after: str,
+    limit: int,
+) -> Page[_T]:
     """:returns: as :func:`paged`, as the class that has the columns."""
     rows, following = paged(connection, statement, column, after, limit)
     return Page(tuple(made(kind, row) for row in rows), following)
 
 
 def newest(
-    connection: Connection, kind: type[_T], statement: Select[Any], at: ColumnElement[int],
-    column: ColumnElement[str], after: str, limit: int,
-) -> Page[_T]:  # fmt: skip
+    connection: Connection,
+    kind: type[_T],
+    statement: Select[Any],
+    at: ColumnElement[int],
+    column: ColumnElement[str],
+    after: str,
+    limit: int,
+) -> Page[_T]:
     """
     :param at: when each was made. :param column: its id.
     :param after: ``TIME:ID``, as the page before gave it.

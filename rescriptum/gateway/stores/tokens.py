@@ -16,9 +16,15 @@ LIFETIME, LONGEST_LIFETIME, KEPT = 3600, 30 * 86_400, 30 * 86_400
 
 
 def create(
-    connection: Connection, site: str, role: Role, now: int, new_token: Callable[[], str],
-    lifetime: int = LIFETIME, machine: str | None = None, workflow: str | None = None,
-) -> tuple[str, str]:  # fmt: skip
+    connection: Connection,
+    site: str,
+    role: Role,
+    now: int,
+    new_token: Callable[[], str],
+    lifetime: int = LIFETIME,
+    machine: str | None = None,
+    workflow: str | None = None,
+) -> tuple[str, str]:
     """
     :param new_token: makes an unguessable text.
     :param machine: and ``workflow``: of a token that a site agent hands to a machine.

@@ -52,9 +52,13 @@ def steps(connection: Connection, workflow: str) -> list[WorkflowStep]:
 
 
 def listing(
-    connection: Connection, site: str | None = None, machine: str | None = None,
-    state: WorkflowState | None = None, after: str = "", limit: int = LIMIT,
-) -> Page[Workflow]:  # fmt: skip
+    connection: Connection,
+    site: str | None = None,
+    machine: str | None = None,
+    state: WorkflowState | None = None,
+    after: str = "",
+    limit: int = LIMIT,
+) -> Page[Workflow]:
     """:returns: the newest first."""
     statement = select(workflows)
     for column, value in (
@@ -107,9 +111,14 @@ def advance(connection: Connection, workflow: str, process: str, step: int) -> b
 
 
 def finish(
-    connection: Connection, workflow: str, process: str, step: int, state: WorkflowState,
-    reason: str, now: int,
-) -> bool:  # fmt: skip
+    connection: Connection,
+    workflow: str,
+    process: str,
+    step: int,
+    state: WorkflowState,
+    reason: str,
+    now: int,
+) -> bool:
     """:param step: that is under way. :returns: whether the workflow ended by this."""
     values = {"state": state.value, "reason": reason, "finished_at": now}
     return _moved(connection, workflow, process, step, values)
