@@ -1,7 +1,7 @@
 """What an agent says and hears in its sessions: performs what the session's machine decides."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Protocol
 
 from attrs import define, field
 from twisted.logger import Logger
@@ -9,6 +9,7 @@ from twisted.logger import Logger
 from ..boot.lease import AgentLease, GaveUp, Prove
 from ..contract.commands import Command
 from ..contract.frames import (
+    STOPPING,
     Accepted,
     AgentFrame,
     Close,
@@ -39,9 +40,6 @@ from .session import Inputs
 
 #: Seconds that a heartbeat has at least, and that the last words of an agent have.
 BEAT, FAREWELL = 2.0, 3.0
-#: Why a ``close`` frame ends a stream and not its session: the gateway's process stops, and another
-#: one, or the next, goes on with what is in the database.
-_STOPPING: Final = "stopping"
 
 
 class Stream(Protocol):
@@ -78,7 +76,8 @@ class Link:
     """
     Satisfies the effects of :mod:`rescriptum.agent.session`, and the surroundings of commands.
 
-    :ivar hello: makes a signed Hello. :ivar fence: the fence's clock. :ivar wall: the wall clock.
+    :ivar hello_text: makes a signed Hello. :ivar fence: the fence's clock.
+    :ivar wall: the wall clock. :ivar ended: called once, when nothing is left to be done.
     :ivar session: None: there is none. :ivar trouble: why the last one, or its stream, ended.
     """
 
@@ -234,7 +233,7 @@ class Link:
         elif isinstance(frame, Close):
             self.trouble = f"the gateway has ended the session: {frame.reason}"
             self._log.info("The gateway has ended the session: {reason}", reason=frame.reason)
-            if frame.reason == _STOPPING:
+            if frame.reason == STOPPING:
                 self._inputs.lost(Unavailable("the gateway stops"))
             else:
                 self._inputs.closed(frame.reason)

@@ -19,6 +19,11 @@ _T = TypeVar("_T")
 
 #: Agent frames in one request.
 FRAMES = 256
+#: Why a ``close`` frame ends a stream and not its session: the gateway's process stops, and another
+#: one, or the next, goes on with what is in the database.
+STOPPING: Final = "stopping"
+#: Why it ends the session of a node that has another one.
+SUPERSEDED: Final = "superseded"
 
 
 @frozen
@@ -60,7 +65,11 @@ class Revoke:
 
 @frozen
 class Close:
-    """The session's last frame. :ivar reason: a row of the table of refusals, or ``stopping``."""
+    """
+    The stream's last frame, and the session's, unless its reason is ``stopping``.
+
+    :ivar reason: a row of the table of refusals, or ``stopping``.
+    """
 
     reason: str = field(validator=name())
 

@@ -1,11 +1,11 @@
 """The sessions whose streams this process has: what was said to each, and what it may be told."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from attrs import define, field
 
-from ..contract.frames import Ack, Close, Ping, ServerFrame, server_fields
+from ..contract.frames import STOPPING, SUPERSEDED, Ack, Close, Ping, ServerFrame, server_fields
 from ..contract.joining import Role
 from ..contract.refusals import Rejected
 from ..contract.specs import NodeSpec
@@ -99,10 +99,6 @@ class Hub:
         """:returns: a node has one session at most."""
         return self._nodes.get(node)
 
-    def of_site(self, site: str) -> list[Live]:
-        """:returns: the sessions of a site's nodes."""
-        return [each for each in self._lives.values() if each.site == site]
-
     def attach(self, live: Live) -> None:
         """A stream has opened: it takes the place of an earlier one of its node."""
         before = self._nodes.get(live.node)
@@ -110,7 +106,7 @@ class Hub:
             live.ack = before.ack
             self.leave(before)
         elif before is not None:
-            self.close(before.session, "superseded")
+            self.close(before.session, SUPERSEDED)
         live.wrote_at = self._monotonic()
         self._lives[live.session] = self._nodes[live.node] = live
         live.stream.ended = lambda reason: self._drop(live)
@@ -124,16 +120,6 @@ class Hub:
     def send(self, live: Live, frame: ServerFrame) -> None:
         """:raises Rejected: ``too-large``; nothing is said then."""
         self._write(live, members(frame))
-
-    def broadcast(self, lives: Iterable[Live], frame: ServerFrame) -> None:
-        """
-        The same to many: it is rendered once.
-
-        :raises Rejected: ``too-large``.
-        """
-        fields = members(frame)
-        for live in lives:
-            self._write(live, fields)
 
     def _write(self, live: Live, fields: bytes) -> None:
         made = line(live.seq, fields, live.ack)
@@ -167,7 +153,7 @@ class Hub:
     def stop(self) -> None:
         """This process stops; the sessions go on by their next streams."""
         for live in self:
-            self.close(live.session, "stopping")
+            self.close(live.session, STOPPING)
 
     def tick(self) -> None:
         """Called several times within each heartbeat: whoever heard nothing for long is pinged."""

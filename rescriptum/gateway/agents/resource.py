@@ -8,7 +8,7 @@ from attrs import field, frozen
 from twisted.logger import Logger, LogLevel
 
 from ...boot.lease import BEATS
-from ...contract.frames import agent_frames
+from ...contract.frames import SUPERSEDED, agent_frames
 from ...contract.joining import JoinAnswer, Joined, JoinRequest, Keys, Role
 from ...contract.jose import digest, sign, signer
 from ...contract.keys import Key, public_jwk
@@ -173,7 +173,7 @@ class Agents:
         )
         ttl, over = await self._database.run(partial(begin, row=row, hello=said, now=now))
         for each in over:
-            self._hub.close(each, "superseded")
+            self._hub.close(each, SUPERSEDED)
         self._log.info(
             "{node} says Hello: session {session}",
             node=node.id,

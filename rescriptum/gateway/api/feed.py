@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from ...contract.refusals import Rejected
 from ...errors import RescriptumError
 from ...web.reply import StreamReply
-from ...web.stream import Stream
+from ...web.stream import SLOW_READER, Stream
 from ..records import Event
 from ..stores import events
 from ..stores.database import Database
@@ -206,7 +206,7 @@ class Feed:
             if each.waiting is None:
                 each.tell(found)
             elif len(each.waiting) + len(found) > WAITING:
-                each.stream.abort("slow-reader")
+                each.stream.abort(SLOW_READER)
             else:
                 each.waiting += found
 
