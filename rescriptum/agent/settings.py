@@ -11,7 +11,7 @@ from hyperlink import DecodedURL
 
 from .. import parsing
 from ..boot.loaders import SERVED
-from ..contract.bounds import NAME
+from ..contract.bounds import NAME, is_name
 from ..contract.keys import Pin
 from ..values import Listen
 
@@ -66,8 +66,7 @@ def pins(text: str) -> tuple[Pin, ...]:
 
 def name(text: str) -> str:
     """As messages allow it."""
-    printable = text.isascii() and text.isprintable()
-    if not (printable and 0 < len(text) <= NAME) or " " in text or "/" in text:
+    if not is_name(text):
         raise ValueError(f"want a name of 1 to {NAME} letters, digits, '-', '_', '.' and ':'")
     return text
 
