@@ -9,18 +9,30 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.cli.gateway.keys import KeysOptions
 from rescriptum.cli.main import main
-from rescriptum.contract.commands import Approval, WorkerCertificate
-from rescriptum.contract.jose import opened
+from rescriptum.contract.commands import Approval, Command, WorkerCertificate
+from rescriptum.contract.jose import digest, octets, opened
 from rescriptum.contract.keys import dumped, generate, load, trusted
 from rescriptum.contract.kinds import KINDS
-from rescriptum.contract.structure import structured
+from rescriptum.contract.structure import plain, structured
 
-COMMANDS = [
-    {"id": "c1", "digest": "sha256:1", "node": "rd", "kind": "disk.wipe", "state": "waiting",
-     "payload": {"mode": "quick"}},
-    {"id": "c2", "digest": "sha256:2", "node": "rd", "kind": "disk.wipe", "state": "done",
-     "payload": {}},
-]  # fmt: skip
+
+def told(number: int, state: str, **changes: object) -> dict[str, object]:
+    """:returns: a command of a batch, as a gateway tells it."""
+    said = Command(f"c{number}", "rd", "disk.wipe", {"mode": "quick"}, "w", "s", 0, 900)
+    claims = octets(plain(said))
+    return {
+        "id": said.command_id,
+        "digest": digest(claims),
+        "claims": claims.decode(),
+        "node": "rd",
+        "kind": "disk.wipe",
+        "state": state,
+        "payload": said.payload,
+        **changes,
+    }
+
+
+COMMANDS = [told(1, "waiting"), told(2, "done")]
 
 
 class Case(SynchronousTestCase):
@@ -191,7 +203,26 @@ class SignTests(Case):
         self.assertIn('disk.wipe on rd: {"mode": "quick"}', out)
         text = (self.path / "approval.jws").read_text().strip()
         said = structured(Approval, opened("approval", text, trusted(self.key)).claims)
-        self.assertEqual((said.batch, said.command_digests), ("b1", ("sha256:1",)))
+        self.assertEqual((said.batch, said.command_digests), ("b1", (COMMANDS[0]["digest"],)))
+
+    def test_a_gateway_that_lies(self) -> None:
+        """What is signed is what was read: the text of the digest, and nothing else."""
+        harmless = told(1, "waiting", kind="inventory.collect", payload={})
+        code, out, _ = self.sign({"id": "b1", "commands": [harmless]})
+        self.assertEqual(code, 0)
+        self.assertIn('disk.wipe on rd: {"mode": "quick"}', out)
+        (self.path / "approval.jws").unlink()
+        for claims in (told(3, "waiting")["claims"], "", None, "{}"):
+            code, out, err = self.sign(
+                {"id": "b1", "commands": [told(1, "waiting", claims=claims)]}
+            )
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn("another text than the digest is of", err)
+        self.assertFalse((self.path / "approval.jws").exists())
+        code, _, err = self.sign(
+            {"id": "b1", "commands": [told(1, "waiting", claims="{}", digest=digest(b"{}"))]}
+        )
+        self.assertIn("no command: invalid-message", err)
 
     def test_nothing_waits(self) -> None:
         code, _, err = self.sign({"id": "b1", "commands": COMMANDS[1:]})

@@ -10,11 +10,13 @@ from twisted.python.usage import UsageError
 
 from ...config import Reading
 from ...errors import ConfigError
-from ...values import Problem
-from ..options import Command, Group
+from ...values import Problem, printable
+from ..options import Command as CommandLine
+from ..options import Group
 from .keyfiles import DATA_DIR, KEYS, content, keep, private, public, worker
 
 if TYPE_CHECKING:
+    from ...contract.commands import Command
     from ...contract.keys import Key
     from ...contract.structure import JSON
 
@@ -24,9 +26,9 @@ DAYS = 30
 
 def publicly(key: "Key") -> "JSON":
     """:returns: what may be shown of a key."""
-    from ...contract.keys import pin, public_jwk, thumbprint
+    from ...contract.keys import pin, public_jwk
 
-    return {"thumbprint": thumbprint(key), "pin": pin(key), "jwk": public_jwk(key)}
+    return {"thumbprint": key.thumbprint(), "pin": pin(key), "jwk": public_jwk(key)}
 
 
 def told(fields: "JSON", as_json: object, out: TextIO) -> int:
@@ -40,7 +42,7 @@ def told(fields: "JSON", as_json: object, out: TextIO) -> int:
     return 0
 
 
-class _KeyCommand(Command):
+class _KeyCommand(CommandLine):
     """What needs the packages that sign."""
 
     optFlags: ClassVar[list[list[str | None]]] = [["json", "j", "For programs."]]
@@ -179,7 +181,7 @@ class InstallOptions(_KeyCommand):
     def _perform(self, out: TextIO) -> int:
         from ...contract.commands import WorkerCertificate
         from ...contract.jose import unverified
-        from ...contract.keys import public_key, thumbprint
+        from ...contract.keys import public_key
         from ...contract.structure import structured
         from ...gateway.store import CERTIFICATE
         from ...net.keyfiles import KeyFiles
@@ -187,7 +189,7 @@ class InstallOptions(_KeyCommand):
         text = content(self["file"]).decode("ascii", "replace").strip()
         said = structured(WorkerCertificate, unverified("worker", text))
         own = worker(self["data-dir"])
-        if thumbprint(public_key(said.jwk, "Ed25519")) != thumbprint(own):
+        if public_key(said.jwk, "Ed25519").thumbprint() != own.thumbprint():
             raise ConfigError([Problem(self["file"], "certifies the worker of another gateway")])
         directory = Path(self["data-dir"]) / KEYS
         KeyFiles(directory).write(CERTIFICATE, text.encode("ascii") + b"\n")
@@ -223,29 +225,47 @@ class SignOptions(_KeyCommand):
         commands = found.get("commands") if isinstance(found, dict) else None
         if not isinstance(found, dict) or not isinstance(commands, list):
             raise ConfigError([Problem(self["file"], "not a batch: it has no commands")])
-        digests = waiting(commands)
-        out.writelines(f"{line}\n" for line in described(commands))
-        text = approval(private(self["key"]), str(found.get("id")), digests, int(time.time()))
+        wanted = waiting(commands)
+        out.writelines(f"{line}\n" for line in described(wanted.values()))
+        text = approval(private(self["key"]), str(found.get("id")), wanted, int(time.time()))
         keep(self["out"], text.encode("ascii") + b"\n")
-        out.write(f"{self['out']}: approves {len(digests)} commands of {found.get('id')}\n")
+        out.write(f"{self['out']}: approves {len(wanted)} commands of {found.get('id')}\n")
         return 0
 
 
-def waiting(commands: Iterable[object]) -> list[str]:
-    """:returns: digests of the commands of a batch that wait for approval."""
-    return [
-        str(each["digest"])
-        for each in commands
-        if isinstance(each, dict) and each.get("state") == "waiting" and "digest" in each
-    ]
+def waiting(commands: Iterable[object]) -> "dict[str, Command]":
+    """
+    :param commands: of a batch, as a gateway told them.
+    :returns: those that wait for approval, by their digests, as they really are: read from the
+        very text that the digest is of. Nothing else that a gateway says of them is believed.
+    :raises ConfigError: where that is another text: the gateway is not to be trusted.
+    """
+    from ...contract.commands import Command
+    from ...contract.jose import digest
+    from ...contract.refusals import Rejected
+    from ...contract.structure import parsed, structured
+
+    found = {}
+    for each in commands:
+        if not isinstance(each, dict) or each.get("state") != "waiting":
+            continue
+        text = str(each.get("claims", "")).encode("utf-8", "replace")
+        if digest(text) != each.get("digest"):
+            name = str(each.get("id"))
+            told = "the gateway tells another text than the digest is of: do not approve it"
+            raise ConfigError([Problem(name, told)])
+        try:
+            found[digest(text)] = structured(Command, parsed(text))
+        except Rejected as e:
+            raise ConfigError([Problem(str(each.get("id")), f"no command: {e}")]) from None
+    return found
 
 
-def described(commands: Iterable[object]) -> Iterable[str]:
+def described(commands: "Iterable[Command]") -> Iterable[str]:
     """:returns: for people, what each of them would do."""
     for each in commands:
-        if isinstance(each, dict):
-            payload = json.dumps(each.get("payload"), sort_keys=True)
-            yield f"{each.get('kind')} on {each.get('node')}: {payload}"
+        payload = json.dumps(each.payload, sort_keys=True)
+        yield printable(f"{each.kind} on {each.node_id}: {payload}")
 
 
 class KeysOptions(Group):

@@ -196,9 +196,10 @@ class ApproveOptions(Asked):
 
         key = private(self["key"])
         found = (await gateway.get("batches", batch))["commands"]
-        for line in described(each for each in found if each["state"] == "waiting"):
+        wanted = waiting(found)
+        for line in described(wanted.values()):
             screen.said(line)
         try:
-            return approval(key, batch, waiting(found), int(time.time()))
+            return approval(key, batch, wanted, int(time.time()))
         except Rejected as e:
             raise Refused(f"{batch}: {e.detail}") from None

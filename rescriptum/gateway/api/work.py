@@ -151,6 +151,7 @@ def _batch(connection: Connection, batch: Batch, bundle: TrustBundle, now: int) 
             Waiting(
                 each.id,
                 each.digest,
+                each.claims.decode("ascii"),
                 each.node,
                 each.kind,
                 _claims(each).payload,

@@ -72,10 +72,16 @@ class Commands:
 
 @frozen
 class Waiting:
-    """A command of a batch: what is approved. :ivar digest: as approvers sign it."""
+    """
+    A command of a batch: what is approved.
+
+    :ivar digest: as approvers sign it. :ivar claims: the text that it is the digest of: whoever
+        signs reads that, and believes nothing else of this.
+    """
 
     id: str
     digest: str
+    claims: str
     node: str
     kind: str
     payload: JSON
