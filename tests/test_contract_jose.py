@@ -38,7 +38,6 @@ from rescriptum.contract.keys import (
     private_jwk,
     public_jwk,
     public_key,
-    thumbprint,
     trusted,
 )
 from rescriptum.contract.refusals import Rejected
@@ -71,7 +70,7 @@ def by_hand(header: str | bytes, payload: bytes, key: Key = KEY) -> str:
 
 
 def header(**changes: object) -> str:
-    members = {"alg": "Ed25519", "typ": "rescriptum-hello+jws", "kid": thumbprint(KEY)} | changes
+    members = {"alg": "Ed25519", "typ": "rescriptum-hello+jws", "kid": KEY.thumbprint()} | changes
     return json.dumps({name: value for name, value in members.items() if value is not None})
 
 
@@ -96,7 +95,7 @@ class SigningTests(Refusing):
     def test_what_is_signed_is_opened(self) -> None:
         self.assertEqual(
             opened("hello", GOOD, trusted(OTHER, public_key(public_jwk(KEY), "Ed25519"))),
-            Opened(octets(CLAIMS), CLAIMS, thumbprint(KEY)),
+            Opened(octets(CLAIMS), CLAIMS, KEY.thumbprint()),
         )
 
     def test_the_example_of_the_rfc(self) -> None:
@@ -282,7 +281,7 @@ class SigningTests(Refusing):
             self.assertEqual(self.code(lambda v=value: sign("x", {"a": v}, KEY)), "invalid-message")  # type: ignore[misc]
 
     def test_whose_key_to_look_for(self) -> None:
-        self.assertEqual(signer(GOOD), thumbprint(KEY))
+        self.assertEqual(signer(GOOD), KEY.thumbprint())
         for text in ("", "a.b.c", by_hand(header(kid=5), b"{}"), by_hand("[]", b"{}")):
             self.assertEqual(signer(text), "")
 
@@ -356,7 +355,7 @@ class SealingTests(Refusing):
             "alg": "ECDH-ES",
             "enc": "A256GCM",
             "typ": "rescriptum-token+jwe",
-            "kid": thumbprint(SEALED),
+            "kid": SEALED.thumbprint(),
         } | changes
         kept = {name: value for name, value in members.items() if value is not None}
         allowed = ["ECDH-ES", "ECDH-ES+A256KW", "A256GCM", "A128GCM", "DEF"]
@@ -375,7 +374,7 @@ class SealingTests(Refusing):
 
     def test_another_key(self) -> None:
         self.sealed(seal({}, ANOTHER), "bad-token")
-        self.sealed(self.by_hand(kid=thumbprint(ANOTHER)), "bad-token")
+        self.sealed(self.by_hand(kid=ANOTHER.thumbprint()), "bad-token")
         self.sealed(self.by_hand(key=ANOTHER), "bad-token")
 
     def test_a_header_that_is_not_ours(self) -> None:

@@ -20,7 +20,6 @@ from rescriptum.contract.keys import (
     public_jwk,
     public_key,
     public_keys,
-    thumbprint,
     trusted,
 )
 from rescriptum.contract.refusals import Rejected
@@ -63,7 +62,7 @@ class KeyTests(SynchronousTestCase):
 
     def test_the_key_of_the_rfc(self) -> None:
         key = load(json.dumps(RFC_8037).encode("ascii"), "Ed25519")
-        self.assertEqual(thumbprint(key), RFC_8037_THUMBPRINT)
+        self.assertEqual(key.thumbprint(), RFC_8037_THUMBPRINT)
         self.assertEqual(private_jwk(key), RFC_8037)
         self.assertEqual(list(trusted(key)), [RFC_8037_THUMBPRINT])
 
@@ -73,7 +72,7 @@ class KeyTests(SynchronousTestCase):
             jwk = public_jwk(key)
             self.assertEqual(set(jwk), {"kty", "crv", "x"})
             taken = public_key(json.loads(json.dumps(jwk)), curve)
-            self.assertEqual(thumbprint(taken), thumbprint(key))
+            self.assertEqual(taken.thumbprint(), key.thumbprint())
             self.assertEqual(pin(taken), pin(key))
             self.assertFalse(taken.is_private)
 

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.contract.commands import Approval, Command, Result
 from rescriptum.contract.jose import digest, opened, sign
-from rescriptum.contract.keys import Key, generate, public_jwk, thumbprint, trusted
+from rescriptum.contract.keys import Key, generate, public_jwk, trusted
 from rescriptum.contract.structure import parsed, plain, structured
 from rescriptum.gateway.records import CommandState, StepState, Workflow, WorkflowStep
 from rescriptum.gateway.signing import Worker
@@ -150,7 +150,7 @@ class ApprovalTests(WorkCase, SynchronousTestCase):
         self.assertEqual(len(self.call("batch-list")["batches"]), 1)
         event = self.happened()[-1]
         self.assertEqual((event.kind, event.data["released"]), ("batch.approved", [sent["id"]]))
-        self.assertEqual(event.data["approver"], thumbprint(self.approvers[1]))
+        self.assertEqual(event.data["approver"], self.approvers[1].thumbprint())
 
     def test_what_is_part_of_a_workflow_waits_for_its_turn(self) -> None:
         """It has its approvals and is shown to; whoever carries the workflow on sends it."""

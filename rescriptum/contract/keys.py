@@ -15,7 +15,8 @@ from joserfc.jwk import OKPKey
 from .refusals import Rejected
 from .structure import parsed
 
-#: A key of either curve, with its private half or without.
+#: A key of either curve, with its private half or without. Its ``thumbprint()`` (RFC 7638, SHA-256)
+#: is the ``kid`` of whatever it signs.
 Key: TypeAlias = OKPKey
 Curve: TypeAlias = Literal["Ed25519", "X25519"]
 
@@ -102,11 +103,6 @@ def pin(key: Key) -> str:
 def generate(curve: Curve) -> Key:
     """:returns: a new private key."""
     return OKPKey.generate_key(curve)
-
-
-def thumbprint(key: Key) -> str:
-    """:returns: RFC 7638, in SHA-256: the ``kid`` of whatever the key signs."""
-    return key.thumbprint()
 
 
 def trusted(*keys: Key) -> dict[str, Key]:
