@@ -27,7 +27,7 @@ from rescriptum.contract.joining import (
 from rescriptum.contract.jose import digest, opened, sign
 from rescriptum.contract.keys import generate, public_jwk, public_key, trusted
 from rescriptum.contract.refusals import Rejected
-from rescriptum.contract.sessions import Hello, Welcome
+from rescriptum.contract.sessions import Hello, SecretRequest, Welcome
 from rescriptum.contract.specs import LeaseSection, NodeSpec, SiteSpec
 from rescriptum.contract.structure import JSON, plain, structured
 from rescriptum.errors import ConfigError, RescriptumError, Unavailable
@@ -351,3 +351,40 @@ class LeaseTests(ServiceCase):
         self.successResultOf(stopping)
         self.assertIn(Release(1), [f for _, frames, _ in self.gateway.posts for f in frames])
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class BootsTests(ServiceCase):
+    def test_whether_it_serves_machines(self) -> None:
+        """With another answer to that a new session begins, and the lease is given up first."""
+        self.identified()
+        service = self.start(self.service())
+        self.gateway.hellos[-1].callback(Welcome("s1", "t1", 5000, 15000, NOW))
+        service.lease.section(True, 3, None)
+        number, _ = service.lease.heartbeat(self.clock.seconds())
+        service.lease.acknowledged(number, 3)
+        self.assertTrue(service.fence.is_open())
+        before = len(self.gateway.said)
+        service.boots = False
+        self.clock.advance(1)
+        self.assertFalse(service.fence.is_open())
+        [text] = self.gateway.said[before:]
+        said = structured(Hello, opened("hello", text, trusted(NODE)).claims)
+        self.assertFalse(said.boots)
+        self.gateway.hellos[-1].callback(Welcome("s2", "t2", 5000, 15000, NOW))
+        self.clock.pump([0.1] * 30)
+        self.assertEqual(len(self.gateway.said), before + 1)
+        self.assertIn(Release(3), [f for _, frames, _ in self.gateway.posts for f in frames])
+
+    async def _secret(self, service: AgentService) -> str:
+        return (await service.kept_secret(SecretRequest("r", "w", "s", "c", 3))).reveal()
+
+    def test_before_a_session(self) -> None:
+        """There are no secrets, and nobody to be told of machines."""
+        service = self.start(self.service())
+        fresh = self.service()
+        self.failureResultOf(Deferred.fromCoroutine(self._secret(fresh)), Unavailable)
+        fresh.found(())
+        fresh.inventory({})
+        self.assertIsNone(fresh.identity)
+        self.assertEqual(fresh.now(), NOW)
+        self.assertIsNotNone(service.identity)

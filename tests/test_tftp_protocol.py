@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from twisted.internet.task import Clock
 from twisted.logger import LogEvent, LogLevel, capturedLogs
@@ -28,7 +29,7 @@ from rescriptum.tftp.wire import (
     WriteRequest,
     decode,
 )
-from rescriptum.values import Content, Generated, Listen
+from rescriptum.values import Content, Extent, Generated, Listen
 
 PEER = ("192.0.2.7", 2070)
 #: Distinct blocks, so that one in another's place is seen.
@@ -438,6 +439,23 @@ class RequestTests(ServerTestCase):
         for datagram in (asked(), asked(b"missing"), WriteRequest(b"f").encode(), b"\0\1", ack(1)):
             self.assertEqual(self.udp.deliver(datagram, PEER), [])
         self.ask(asked(), ("192.0.2.8", 2070))
+
+    def test_who_is_a_stranger_by_then(self) -> None:
+        """Reading the file takes time: who is not admitted any more gets silence, too."""
+        somebody = Everybody()
+        path = Path(self.mktemp())
+        path.write_bytes(b"x")
+        found = path.stat()
+        version = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        content = Content(path, (Extent(0, 1),), version)
+        server = self.make(MemoryLoaders({b"f": content}), somebody)
+        self.replace(server)
+        self.workers.held = True
+        channel = self.ask(asked(b"f"))
+        somebody._strangers = (PEER[0],)
+        self.workers.proceed()
+        self.assertEqual((channel.sent, channel.closed), ([], True))
+        self.assertEqual((server.transfers, server.peers), (0, 0))
 
     def test_no_free_port_is_silence(self) -> None:
         """The ROM asks again, and then there may be one."""

@@ -59,6 +59,15 @@ class TFTPServiceTests(SynchronousTestCase):
         self.assertEqual((event["at"], event["reason"]), ("192.0.2.1:69", "Permission denied"))
         self.successResultOf(service.stopService())
 
+    def test_a_port_that_somebody_depends_on(self) -> None:
+        """It is an error there, and nothing is left bound."""
+        self.udp.taken["192.0.2.1"] = PermissionError(errno.EACCES, "Permission denied")
+        at = Listen("192.0.2.1", 69)
+        service = TFTPService(self.clock, self.server, at, optional=False)
+        with self.assertRaises(PermissionError):
+            service.privilegedStartService()
+        self.assertEqual(service.listening, ())
+
     def test_one_family_is_better_than_none(self) -> None:
         """The other's port is somebody else's, or the system has only one family."""
         for missing, found in (("0.0.0.0", "::"), ("::", "0.0.0.0")):

@@ -19,11 +19,12 @@ from ..boot.lease import NUMBER_BITS, AgentLease, LeaseFence, Stall
 from ..contract.joining import SKEW
 from ..contract.jose import sign
 from ..contract.refusals import Rejected
-from ..contract.sessions import Hello
+from ..contract.reports import Discovered
+from ..contract.sessions import Hello, SecretRequest
 from ..contract.structure import JSON, plain
 from ..errors import ConfigError, RescriptumError, Unavailable
 from ..interfaces import Workers
-from ..values import Problem
+from ..values import Problem, Secret
 from .backoff import Backoff
 from .candidate import candidate, joined
 from .character import Character
@@ -65,6 +66,8 @@ class AgentService(Service):
 
     :ivar lease: what it knows of the boot lease.
     :ivar fence: the same, as boot services ask it.
+    :ivar boots: whether machines can be served now: with another value a new session begins, and
+        the lease of the old one is given up.
     """
 
     name = "agent"
@@ -105,6 +108,7 @@ class AgentService(Service):
         self._fence = fence
         self._wall = wall
         self._directory = DataDirectory(config.data_dir)
+        self.boots = self._said_boots = character.boots
         self._boot_id = boot_id()
         self.lease = AgentLease(secrets.randbits(NUMBER_BITS))
         self.fence = LeaseFence(self.lease, fence)
@@ -241,6 +245,7 @@ class AgentService(Service):
         return inputs, runner
 
     def _hello(self, identity: Identity, kinds: KindTable) -> str:
+        self._said_boots = self.boots
         hello = Hello(
             identity.node_id,
             identity.role,
@@ -252,7 +257,7 @@ class AgentService(Service):
             int(self._wall()),
             kinds.names,
             labels=JSON(self._character.labels),
-            boots=self._character.boots,
+            boots=self.boots,
         )
         return sign("hello", plain(hello), identity.key)
 
@@ -273,10 +278,50 @@ class AgentService(Service):
                 state="active" if self._active else "not active",
             )
             self._look()
+        if self.boots is not self._said_boots and self._inputs is not None:
+            self._inputs.changed()
 
     def _look(self) -> None:
         if self._desired is not None:
             self._desired.look()
+
+    # What its boot server asks of it, and tells it.
+
+    @property
+    def identity(self) -> Identity | None:
+        """None: it has not joined yet."""
+        return self._identity
+
+    def now(self) -> int:
+        """:returns: the trusted time, in Unix seconds."""
+        return int(self._wall()) if self._link is None else self._link.now()
+
+    async def kept_secret(self, request: SecretRequest) -> Secret:
+        """
+        The same as before, if it was asked for under this epoch before.
+
+        :raises Rejected: when the gateway refuses it.
+        :raises Unavailable: when there is no session.
+        """
+        if self._link is None:
+            raise Unavailable("there is no session to ask for secrets in")
+        return await self._link.credentials.kept(request)
+
+    def look(self) -> None:
+        """Something has changed that convergers look at."""
+        self._look()
+
+    def found(self, machines: tuple[Discovered, ...]) -> None:
+        """:param machines: all that boot and have no entry."""
+        if self._link is not None:
+            self._link.reporter.discovered(machines)
+            self._link.posting.flush()
+
+    def inventory(self, found: JSON) -> None:
+        """:param found: all that there is."""
+        if self._link is not None:
+            self._link.reporter.inventory(found)
+            self._link.posting.flush()
 
     # What it is at.
 

@@ -83,6 +83,9 @@ class Inputs(Protocol):
     def again(self) -> None:
         """The wait is over."""
 
+    def changed(self) -> None:
+        """What Hello says of this agent is another thing now."""
+
     def stop(self) -> None:
         """The agent is to stop."""
 
@@ -188,6 +191,16 @@ def _closed(inputs: Inputs, course: Course, reason: str) -> None:
         course.rest()
 
 
+@live.upon(Inputs.changed).to(greeting)
+@deaf.upon(Inputs.changed).to(greeting)
+def _changed(inputs: Inputs, course: Course) -> None:
+    course.effects.wait_no_longer()
+    course.effects.hang_up()
+    course.effects.give_up()
+    course.effects.end()
+    course.effects.hello()
+
+
 @live.upon(Inputs.stop).to(leaving)
 @deaf.upon(Inputs.stop).to(leaving)
 def _leave(inputs: Inputs, course: Course) -> None:
@@ -215,18 +228,42 @@ def _stop(inputs: Inputs, course: Course) -> None:
 # What comes too late, or twice, changes nothing: calls of a session that is over are still under
 # way when the next one begins.
 for _state, _names in (
-    (idle, ("welcomed", "refused", "lost", "closed", "unauthorized", "again", "left")),
-    (greeting, ("start", "lost", "closed", "unauthorized", "again", "left")),
+    (idle, ("welcomed", "refused", "lost", "closed", "unauthorized", "again", "changed", "left")),
+    (greeting, ("start", "lost", "closed", "unauthorized", "again", "changed", "left")),
     (live, ("start", "welcomed", "refused", "again", "left")),
     (deaf, ("start", "welcomed", "refused", "lost", "closed", "left")),
-    (resting, ("start", "welcomed", "refused", "lost", "closed", "unauthorized", "left")),
+    (
+        resting,
+        ("start", "welcomed", "refused", "lost", "closed", "unauthorized", "changed", "left"),
+    ),
     (
         leaving,
-        ("start", "welcomed", "refused", "lost", "closed", "unauthorized", "again", "stop"),
+        (
+            "start",
+            "welcomed",
+            "refused",
+            "lost",
+            "closed",
+            "unauthorized",
+            "again",
+            "changed",
+            "stop",
+        ),
     ),
     (
         over,
-        ("start", "welcomed", "refused", "lost", "closed", "unauthorized", "again", "stop", "left"),
+        (
+            "start",
+            "welcomed",
+            "refused",
+            "lost",
+            "closed",
+            "unauthorized",
+            "again",
+            "changed",
+            "stop",
+            "left",
+        ),
     ),
 ):
     for _name in _names:

@@ -296,8 +296,14 @@ class TFTPServer:
             if not isinstance(e, RescriptumError):
                 raise
             self._refuse(arrival, e.code, str(e), running.request)
-        else:
-            self._begin(running, arrival, channel, source)
+            return
+        if not self._admission.admits(running.host):  # any more
+            source.close()
+            channel.close()
+            self._forget(running)
+            self._refuse(arrival, "stranger", "no longer admitted", running.request)
+            return
+        self._begin(running, arrival, channel, source)
 
     def _begin(self, running: _Running, arrival: Arrival, channel: Channel, source: Source) -> None:
         running.sending = Sending(

@@ -20,16 +20,24 @@ class TFTPService(Service):
     _log = Logger()
 
     def __init__(
-        self, clock: IReactorTime, server: TFTPServer, at: Listen, grace: float = 30.0
+        self,
+        clock: IReactorTime,
+        server: TFTPServer,
+        at: Listen,
+        grace: float = 30.0,
+        optional: bool = True,
     ) -> None:
         """
         :param grace: seconds that transfers have to end in when the service stops.
+        :param optional: whether a port that cannot be bound is no more than a line in the log;
+            otherwise it is an ``OSError`` of its start.
         """
         self.setName("tftp")
         self._clock = clock
         self._server = server
         self._at = at
         self._grace = grace
+        self._optional = optional
         self.listening: tuple[Listening, ...] = ()
 
     def privilegedStartService(self) -> None:
@@ -43,6 +51,8 @@ class TFTPService(Service):
         try:
             self.listening += (self._server.listen(at),)
         except OSError as e:
+            if not self._optional:
+                raise
             self._log.warn(
                 "No TFTP on {at}: {reason}; everything else is served",
                 at=str(at),
