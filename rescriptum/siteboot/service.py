@@ -111,7 +111,8 @@ class BootServer(Service):
     @property
     def serves(self) -> bool:
         """Whether machines can be served now."""
-        return all(each.running is not None for each in self._parts if each.essential)
+        states = [each.status.state for each in self._parts if each.essential]
+        return all(each is PartState.LISTENING for each in states)
 
     @property
     def status(self) -> Mapping[str, PartStatus]:
