@@ -68,6 +68,34 @@ class TextTests(SynchronousTestCase):
         ):
             self.assertIn(line, text)
 
+    def test_a_boot_server(self) -> None:
+        """Each listener, how many machines nobody prepared for, and the cache with its troubles."""
+        listening = {"state": "listening", "reason": ""}
+        failed = {"state": "failed", "reason": "Address already in use"}
+        trouble = {"sha256": "ab" * 32, "code": "disk-full", "reason": "no room"}
+        detail: Fields = {
+            "boot": {"http": listening, "tftp": failed, "dhcp": {"state": "off", "reason": ""}},
+            "cache": {
+                "bytes": 10, "budget": 20, "ready": 1, "pulling": 2, "failed": 1,
+                "troubles": [trouble],
+            },
+            "discovered": 3,
+        }  # fmt: skip
+        section = {"name": "site", "state": "failed", "reason": "", "detail": detail}
+        text = as_text({**STATUS, "sections": [section]})
+        self.assertTrue(
+            text.endswith(
+                "section   site failed\n"
+                "boot      http listening, tftp failed: Address already in use, dhcp off;"
+                " 3 machines discovered\n"
+                "cache     1 images, 10 of 20 bytes; 2 on their way, 1 failed\n"
+                "          abababababab: disk-full: no room\n"
+            )
+        )
+        for cache in (None, {"code": "unavailable"}):
+            detail["cache"] = cache
+            self.assertNotIn("cache", as_text({**STATUS, "sections": [section]}))
+
     def test_leases(self) -> None:
         for lease, said in (
             ((False, 3, None), "not active, epoch 3: not proved yet"),

@@ -77,6 +77,26 @@ def _lines(told: Fields) -> Iterator[str]:
     for each in told["sections"]:
         reason = f": {each['reason']}" if each["reason"] else ""
         yield f"section   {each['name']} {each['state']}{reason}"
+        yield from _boot(each["detail"])
+
+
+def _boot(detail: Fields) -> Iterator[str]:
+    """Of the site section, where there is a boot server."""
+    parts, cache = detail.get("boot"), detail.get("cache")
+    if isinstance(parts, dict):
+        said = (
+            f"{name} {each['state']}{': ' + each['reason'] if each['reason'] else ''}"
+            for name, each in parts.items()
+        )
+        yield f"boot      {', '.join(said)}; {detail['discovered']} machines discovered"
+    if isinstance(cache, dict) and "ready" in cache:
+        budget = f" of {cache['budget']}" if cache["budget"] else ""
+        yield (
+            f"cache     {cache['ready']} images, {cache['bytes']}{budget} bytes;"
+            f" {cache['pulling']} on their way, {cache['failed']} failed"
+        )
+        for each in cache["troubles"]:
+            yield f"          {each['sha256'][:12]}: {each['code']}: {each['reason']}"
 
 
 def _lease(lease: Fields) -> str:
