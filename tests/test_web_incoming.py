@@ -2,6 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from rescriptum.web.head import Unreadable
 from rescriptum.web.incoming import Incoming
 
 
@@ -26,3 +27,18 @@ class IncomingTests(SynchronousTestCase):
         expected = [("/1", b"abc"), ("/2", b""), ("/3", b"d"), ("/4", b"")]
         for pieces in (0, 1, 2, 5, 17, 64):
             self.assertEqual(self.all_of(data, pieces), expected, pieces)
+
+    def test_a_bound_of_the_head(self) -> None:
+        """Of this listener: as long as that it is taken, whole or in pieces; longer it is not."""
+        shortest = b"GET / HTTP/1.1\r\nHost: x\r\nX: \r\n\r\n"
+        head = shortest.replace(b"X: ", b"X: " + b"x" * (200 - len(shortest)))
+        for data in (head, head[:-4]):
+            incoming = Incoming(0, 200)
+            incoming.feed(data)
+            self.assertEqual(incoming.next() is not None, data == head)
+        for data in (head.replace(b"xx", b"xxx", 1), head.replace(b"xx", b"xxxxxxx", 1)[:-4]):
+            incoming = Incoming(0, 200)
+            incoming.feed(data)
+            with self.assertRaises(Unreadable) as caught:
+                incoming.next()
+            self.assertEqual(caught.exception.status, 431)

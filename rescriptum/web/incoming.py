@@ -1,7 +1,7 @@
 """Requests of one connection, out of whatever pieces their bytes arrive in."""
 
 from .body import Body
-from .head import END, SHORT, Head, check_beginning, parse, parse_again
+from .head import END, MAX_HEAD, SHORT, Head, Unreadable, check_beginning, parse, parse_again
 
 
 class Incoming:
@@ -12,9 +12,13 @@ class Incoming:
     :ivar head: of the request whose ``body`` is being received.
     """
 
-    def __init__(self, body_bytes: int) -> None:
-        """:param body_bytes: that a request may carry."""
+    def __init__(self, body_bytes: int, head_bytes: int = MAX_HEAD) -> None:
+        """
+        :param body_bytes: that a request may carry.
+        :param head_bytes: that its line and its headers may have.
+        """
         self._most = body_bytes
+        self._longest = head_bytes
         self.held = b""
         self._scanned = 0
         self.body: Body | None = None
@@ -69,10 +73,12 @@ class Incoming:
         end = held.find(END, self._scanned)
         if end < 0:
             check_beginning(held)
+            self._bound(len(held))
             self._scanned = max(0, len(held) - len(END) + 1)
             return None
         self._scanned = 0
         end += len(END)
+        self._bound(end)
         if end == len(held):
             self.held = b""
         else:
@@ -80,6 +86,10 @@ class Incoming:
         # No two ranges of an image are the same; the other heads of a rack's machines are.
         again = end <= SHORT and b"\r\nRange:" not in held
         return parse_again(held) if again else parse(held)
+
+    def _bound(self, size: int) -> None:
+        if size > self._longest:
+            raise Unreadable(f"a head of more than {self._longest} bytes", 431)
 
     def drop(self) -> None:
         """Forget what is here."""

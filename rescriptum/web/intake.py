@@ -52,7 +52,7 @@ class Intake:
         self._begin = begin
         self._refuse = refuse
         self._again = again
-        self._incoming = Incoming(site.limits.body_bytes)
+        self._incoming = Incoming(site.limits.body_bytes, site.limits.head_bytes)
         self._counted = 0  # bytes of the body within the site's count
         self._running = False
         self._paused = False

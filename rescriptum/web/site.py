@@ -16,6 +16,7 @@ from .bursts import Burst
 from .connection import HTTPConnection
 from .decision import Blocks
 from .files import FileTable
+from .head import MAX_HEAD
 from .patience import TICK, Schedule
 from .reply import Finished
 from .routing import Application, Mounted, Router
@@ -43,6 +44,7 @@ class Limits:
     :ivar stall_seconds: without any progress of a reply.
     :ivar keepalive_seconds: between two requests: firmware loses the race against a server that
         is quick to close (W154).
+    :ivar head_bytes: of one request, 16 KiB at most: its line and all its headers.
     :ivar body_bytes: of one request; ``all_bodies_bytes`` of those being received together, small
         ones apart: they are always received.
     """
@@ -55,6 +57,7 @@ class Limits:
     body_seconds: float = 60
     stall_seconds: float = 600
     keepalive_seconds: float = 75
+    head_bytes: int = MAX_HEAD
     body_bytes: int = 1 << 20
     all_bodies_bytes: int = 64 << 20
 
