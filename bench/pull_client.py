@@ -52,12 +52,14 @@ async def by_cache(
 ) -> int:
     """:returns: bytes that the cache has, when it has them all."""
     workers = WorkerPool(reactor, "cache", 3)
+    writer = WorkerPool(reactor, "writer", 1)
     workers.start()
+    writer.start()
     try:
         done: Deferred[None] = Deferred()
         cache = CacheService(
             CacheDirectory(directory / "cache"),
-            ImageClient(reactor, HostPolicy(), workers),
+            ImageClient(reactor, HostPolicy(), workers, writer),
             0,
             frozenset,
             lambda: done.callback(None),
@@ -70,6 +72,7 @@ async def by_cache(
         return cache.status().bytes
     finally:
         workers.stop()
+        writer.stop()
 
 
 async def by_treq(

@@ -127,6 +127,15 @@ class BodyTests(SynchronousTestCase):
         self.assertEqual(self.aborted, 1)
         self.failureResultOf(self.body.ended, DiskFull)
 
+    def test_a_full_disk_while_more_waits(self) -> None:
+        """It is over when the writer has nothing of it any more, by what came first."""
+        self.workers.held = True
+        self.come(3 * BATCH)
+        self.full = True
+        self.workers.proceed()
+        self.assertEqual((self.aborted, self.written), (1, []))
+        self.failureResultOf(self.body.ended, DiskFull)
+
     def test_a_full_disk_at_the_end(self) -> None:
         self.full = True
         self.come(len(CHUNK))

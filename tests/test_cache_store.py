@@ -155,6 +155,16 @@ class FullDiskTests(DirectoryCase):
         draft.write([DATA[5000:]])
         draft.finish(URL, 0)
 
+    def test_what_comes_after_what_could_not_be_written(self) -> None:
+        """Is not written either: something would be missing in between."""
+        draft = self.draft(DATA[:5000])
+        with patch("os.write", side_effect=OSError(errno.EIO, "Input/output error")):
+            self.assertRaises(DiskFailed, draft.write, [DATA[5000:6000]])
+        self.assertRaises(DiskFailed, draft.write, [DATA[6000:]])
+        draft.begin(5000, len(DATA))
+        draft.write([DATA[5000:]])
+        draft.finish(URL, 0)
+
     def test_a_disk_that_fails_at_the_end(self) -> None:
         """Nothing is in its place before it is whole; what is there is kept for the next try."""
         for name in ("fsync", "rename", "replace"):

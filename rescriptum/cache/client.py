@@ -82,13 +82,17 @@ class _Wide:
 class ImageClient:
     """Where pulls come from. It asks no environment for a proxy, and unpacks nothing."""
 
-    def __init__(self, reactor: IReactorTime, policy: IPolicyForHTTPS, workers: Workers) -> None:
+    def __init__(
+        self, reactor: IReactorTime, policy: IPolicyForHTTPS, workers: Workers, writer: Workers
+    ) -> None:
         """
         :param reactor: also one that connects.
-        :param workers: which hash and write: two threads, for two pulls at once.
+        :param workers: for what a disk may take its time with: three threads.
+        :param writer: one thread, which hashes and writes what comes.
         """
         self.clock = reactor
         self.workers = workers
+        self.writer = writer
         self._connections = Connections(reactor, policy, cleartext=True)
 
     def agent(self) -> tuple[IAgent, Connections]:
@@ -194,7 +198,7 @@ class Pull:
         if self._stopped:
             raise Unavailable("given up")
         client = self._client
-        body = Body(self._draft.write, client.workers, client.clock, connections.abort)
+        body = Body(self._draft.write, client.writer, client.clock, connections.abort)
         self._body = body
         try:
             response.deliverBody(body)

@@ -1,4 +1,4 @@
-"""A body that goes to the disk: hashed and written by a worker, at the pace of the slower one."""
+"""A body that goes to the disk: hashed and written in a thread, at the pace of the slower one."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from twisted.web.http import PotentialDataLoss
 from ..errors import Unavailable
 from ..interfaces import Workers
 
-#: Bytes that a worker is given at least, that may wait for it, and that are few enough to go on.
+#: Bytes that the writer is given at least, that may wait for it, and that are few enough to go on.
 BATCH, MOST, LEAST = 1 << 20, 16 << 20, 4 << 20
 #: Seconds, and the bytes in them that a server is not to fall short of.
 SILENCE, PACE = 30.0, 16 * 1024
@@ -31,21 +31,23 @@ class Body(Protocol):
     """
 
     def __init__(
-        self, write: Write, workers: Workers, clock: IReactorTime, abort: Callable[[], None]
+        self, write: Write, writer: Workers, clock: IReactorTime, abort: Callable[[], None]
     ) -> None:
         """
-        :param write: blocks; called in a worker, never twice at once.
+        :param write: blocks; once it has raised, it is to raise until the body has ended.
+        :param writer: one thread, so that pieces are written in order, and one right after the
+            other.
         :param abort: ends the connection for good.
         """
         self._write = write
-        self._workers = workers
+        self._writer = writer
         self._clock = clock
         self._abort = abort
         self._chunks: list[bytes] = []
-        self._waiting = 0
+        self._gathered = 0  # bytes of them
+        self._waiting = 0  # and of those that the writer has
         self._came = 0
         self._paused = False
-        self._writing = False
         self._over = False
         self._trouble: Exception | None = None
         self._timer: IDelayedCall | None = None
@@ -58,13 +60,13 @@ class Body(Protocol):
         if self._trouble is not None:
             return
         self._chunks.append(data)
-        self._waiting += len(data)
+        self._gathered += len(data)
         self._came += len(data)
+        if self._gathered >= BATCH:
+            self._hand_over()
         if self._waiting >= MOST and not self._paused:
             self._paused = True
             self._producer.pauseProducing()
-        if self._waiting >= BATCH and not self._writing:
-            self._hand_over()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._over = True
@@ -73,8 +75,9 @@ class Body(Protocol):
         # Without a length only the digest knows whether that was all.
         if self._trouble is None and not reason.check(ResponseDone, PotentialDataLoss):
             self._trouble = Unavailable("the connection broke off")
-        if not self._writing:
-            self._go_on()
+        if self._chunks:
+            self._hand_over()
+        self._look_whether_over()
 
     @property
     def _producer(self) -> IPushProducer:
@@ -82,36 +85,31 @@ class Body(Protocol):
 
     def _hand_over(self) -> None:
         chunks, self._chunks = self._chunks, []
-        self._writing = True
-        work = self._workers.run(partial(self._write, chunks))
-        size = sum(map(len, chunks))
-        Deferred.fromCoroutine(work).addCallbacks(self._written, self._failed, (size,))
+        size, self._gathered = self._gathered, 0
+        self._waiting += size
+        work = self._writer.run(partial(self._write, chunks))
+        writing = Deferred.fromCoroutine(work)
+        writing.addErrback(self._failed).addCallback(self._written, size)
 
     def _written(self, _: None, size: int) -> None:
-        self._writing = False
         self._waiting -= size
         if self._paused and self._waiting <= LEAST and not self._over:
             self._paused = False
             self._came += PACE  # it was we who held it up
             self._producer.resumeProducing()
-        if not self._writing:  # resuming may have brought more
-            self._go_on()
+        self._look_whether_over()
 
     def _failed(self, failure: Failure) -> None:
-        self._writing = False
-        self._chunks.clear()
+        self._chunks, self._gathered = [], 0
         self._end(failure.value if isinstance(failure.value, Exception) else Unavailable("stopped"))
-        if self._over:
-            self._go_on()
 
-    def _go_on(self) -> None:
-        if self._chunks and (self._over or self._waiting >= BATCH):
-            self._hand_over()
-        elif self._over and not self.ended.called:
-            if self._trouble is None:
-                self.ended.callback(None)
-            else:
-                self.ended.errback(self._trouble)
+    def _look_whether_over(self) -> None:
+        if not self._over or self._waiting or self.ended.called:
+            return
+        if self._trouble is None:
+            self.ended.callback(None)
+        else:
+            self.ended.errback(self._trouble)
 
     def _look(self) -> None:
         if not self._paused and self._came < PACE:

@@ -189,10 +189,14 @@ class CacheCase(TestCase):
         self.pool = WorkerPool(IReactorFromThreads(reactor), "cache", 3)
         self.pool.start()
         self.addCleanup(self.pool.stop)
+        self.writer = WorkerPool(IReactorFromThreads(reactor), "writer", 1)
+        self.writer.start()
+        self.addCleanup(self.writer.stop)
         self.begin(self.root / "cache")
 
     def begin(self, path: Path, spare: int = 0, policy: IPolicyForHTTPS | None = None) -> None:
-        client = ImageClient(IReactorTime(reactor), policy or HostPolicy(), self.pool)
+        policy = policy or HostPolicy()
+        client = ImageClient(IReactorTime(reactor), policy, self.pool, self.writer)
         self.path = path
         self.waiting: Deferred[None] | None = None
         self.service = CacheService(
