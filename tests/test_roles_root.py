@@ -2,9 +2,11 @@
 
 import os
 import pwd
+import time
 from collections.abc import Callable
 
 from twisted.application.service import Application, IProcess, Service
+from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.internet.testing import MemoryReactorClock
@@ -40,7 +42,30 @@ class Stubborn(Service):
         return self.stopped
 
 
+class WithoutSockets(ReactorBase):
+    """Of Twisted's own kind, for its timers alone."""
+
+    def installWaker(self) -> None: ...
+
+
 class RootTests(SynchronousTestCase):
+    def test_timers_go_by_a_clock_that_is_never_set_back(self) -> None:
+        """What was to happen within a second happened in an hour, or in a year."""
+        reactor = WithoutSockets()
+        Root(reactor, Silence(), [], None, None, "")
+        self.assertIs(reactor.seconds, time.monotonic)
+        reactor.callLater(5, lambda: None)
+        timeout = reactor.timeout()
+        assert timeout is not None
+        self.assertTrue(0 < timeout <= 5, timeout)
+
+    def test_timers_that_are_set_already_are_kept(self) -> None:
+        """They would never come: their time is the wall clock's."""
+        reactor = WithoutSockets()
+        reactor.callLater(5, lambda: None)
+        Root(reactor, Silence(), [], None, None, "")
+        self.assertIsNot(reactor.seconds, time.monotonic)
+
     def test_waits_for_every_service(self) -> None:
         """One that cannot stop is named in the log; the others are waited for all the same."""
         root = Root(REACTOR, Silence(), [], None, None, "")

@@ -252,6 +252,20 @@ class DeadlineTests(ConnectionCase):
 
 
 class ReplyTests(ConnectionCase):
+    def test_the_date_is_the_wall_clocks(self) -> None:
+        """Whatever clock the reactor's timers go by."""
+        self.site = Site(
+            self.application,
+            reactor=self.clock,
+            limits=self.limits,
+            workers=InlineWorkers(),
+            now=lambda: 784_111_777.0,
+        )
+        for path in (b"/text", b"/nowhere"):
+            connection, transport = self.connect()
+            connection.dataReceived(GET % path)
+            self.assertIn(b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", transport.value())
+
     def test_a_route_cannot_end_a_header(self) -> None:
         connection, transport = self.connect()
         connection.dataReceived(GET % b"/split")

@@ -7,10 +7,12 @@ import pwd
 import resource
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from types import FrameType
 
 from twisted.application.service import IProcess, IService, MultiService
+from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
 from twisted.internet.interfaces import IReactorCore, IReactorFromThreads
 from twisted.logger import ILogObserver, Logger
@@ -49,6 +51,7 @@ class Root(MultiService):
         daemon: bool = False,
     ) -> None:
         super().__init__()
+        _steady(reactor)
         self._pools = pools
         self._core, self._threads = IReactorCore(reactor), IReactorFromThreads(reactor)
         self._observer = observer
@@ -128,3 +131,12 @@ class Root(MultiService):
                 self._log.failure("{name} did not stop cleanly", result, name=service.name)
         for pool in self._pools:
             pool.stop()
+
+
+def _steady(reactor: object) -> None:
+    """
+    Twisted's timers go by the wall clock: one that is set back by an hour, as a machine's is whose
+    hardware clock has local time, would stop every heartbeat and every look for an hour.
+    """
+    if isinstance(reactor, ReactorBase) and not reactor.getDelayedCalls():
+        reactor.seconds = time.monotonic

@@ -197,7 +197,7 @@ class HTTPConnection(Protocol):
     def _write(self, exchange: Exchange, decided: Decided) -> None:
         self._phase = _SENDING
         site = self._site
-        block = site.blocks.block(decided.status, exchange.started)
+        block = site.blocks.block(decided.status, site.now())
         if self._wire.write(head(decided, block, exchange.connection) + decided.body):
             self._sent(exchange)
         else:
@@ -283,7 +283,7 @@ class HTTPConnection(Protocol):
             return
         self._phase = _SENDING
         site, spans, length = self._site, decided.spans, decided.length
-        block = site.blocks.block(decided.status, exchange.started)
+        block = site.blocks.block(decided.status, site.now())
         chunk = chunk_for(site.transfers) if exchange.slot else CHUNK
         lines = head(decided, block, exchange.connection)
         exchange.sent = sent = self._wire.begin(lines, file.fd, spans, chunk)
@@ -301,7 +301,7 @@ class HTTPConnection(Protocol):
 
     def _rendered(self, decided: Decided, connection: str) -> bytes:
         site = self._site
-        return head(decided, site.blocks.block(decided.status, site.clock.seconds()), connection)
+        return head(decided, site.blocks.block(decided.status, site.now()), connection)
 
     # How it ends.
 

@@ -1,5 +1,7 @@
 """A listener's connections: how many, for how long, and what they share."""
 
+from collections.abc import Callable
+from time import time
 from typing import Final, Self
 
 from attrs import frozen
@@ -97,8 +99,11 @@ class Site(Factory):
         limits: Limits,
         admission: Admission | None = None,
         workers: Workers,
+        now: Callable[[], float] = time,
     ) -> None:
+        """:param now: Unix time: the reactor's need not be."""
         self.clock = reactor
+        self.now = now
         self.limits = limits
         self.workers = workers
         self.blocks = Blocks()
