@@ -6,12 +6,14 @@ from typing import cast
 
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.contract.frames import Close, CommandFrame, Desired, Ping, ServerFrame, server_frame
 from rescriptum.contract.joining import Role
-from rescriptum.gateway.agents.service import DELIVERY, SESSIONS, UNWELL, AgentsService
+from rescriptum.gateway.agents.service import DELIVERY, QUIET, SESSIONS, UNWELL, AgentsService
 from rescriptum.gateway.hub import Hub, Live
 from rescriptum.gateway.lease import patience
+from rescriptum.gateway.silence import SILENT, Silence
 from rescriptum.gateway.stores import leases, nodes, sessions, sites
 from rescriptum.gateway.stores.notices import Notices
 from rescriptum.gateway.stores.troubles import Lost
@@ -184,6 +186,28 @@ class SweepTests(ServiceCase):
         assert isinstance(live.stream, MemoryStream)
         self.assertEqual(live.stream.end, "closed")
 
+    def test_a_session_that_is_not_heard_any_more_is_over(self) -> None:
+        """Whatever the wall clock does meanwhile; those that are heard go on."""
+        self.session()
+        live = self.live()
+        self.node("n2")
+        self.session("s2", "n2")
+        self.live("s2", "n2")
+        for _ in range(12):
+            self.turn(QUIET)
+            self.assertIsNotNone(self.hub.of_node("n1"))
+            self.run_(partial(sessions.heard, ids=["s2"], now=int(self.now()) - 10**7))
+            if self.clock.seconds() + QUIET > SILENT:
+                break
+        self.turn(2 * QUIET)
+        self.assertEqual(self.said(live)[-1], Close("unknown-session"))
+        [event] = [each for each in self.events() if each.kind == "session.silent"]
+        self.assertEqual((event.subject, event.site, event.data["session"]), ("n1", SITE, "s1"))
+        row = self.run_(lambda connection: sessions.get(connection, "s1"))
+        assert row is not None
+        self.assertEqual(row.reason, "silent")
+        self.assertIsNotNone(self.hub.of_node("n2"))
+
     def test_the_others_are_left_alone(self) -> None:
         self.session()
         live = self.live()
@@ -191,6 +215,16 @@ class SweepTests(ServiceCase):
         self.session("s2", "n2")
         self.turn(SESSIONS + 1)
         self.assertIs(self.hub.of_node("n1"), live)
+
+
+class SilenceTests(SynchronousTestCase):
+    def test_who_is_silent(self) -> None:
+        silence = Silence()
+        self.assertEqual(silence.observed({"s1": 5, "s2": 5}, 100.0), {})
+        self.assertEqual(silence.observed({"s1": 5, "s2": 4}, 99.9 + SILENT), {})
+        self.assertEqual(silence.observed({"s1": 5, "s2": 4}, 100.0 + SILENT), {"s1": 5})
+        self.assertEqual(silence.observed({"s2": 4}, 100.0 + SILENT), {})
+        self.assertEqual(silence.observed({"s1": 5, "s2": 9}, 100.0 + 3 * SILENT), {})
 
 
 class HealthTests(ServiceCase):

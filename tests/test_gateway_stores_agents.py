@@ -384,6 +384,24 @@ class SessionBehaviour(Stores):
         self.refused("unknown-session", sessions.by_token, "s1", "sha256:s1")
         self.assertFalse(self.do(sessions.attach, "s1", "process-2", NOW))
 
+    def test_ended_unless_heard(self) -> None:
+        self.open("s1", "n1")
+        self.assertEqual(self.do(sessions.last_heard), {"s1": NOW})
+        self.do(sessions.heard, ["s1"], NOW + 5)
+        self.assertFalse(self.do(sessions.end, "s1", "silent", NOW + 9, NOW))
+        self.assertTrue(self.do(sessions.end, "s1", "silent", NOW + 9, NOW + 5))
+        self.refused("unknown-session", sessions.by_token, "s1", "sha256:s1")
+        self.assertEqual(self.do(sessions.last_heard), {})
+
+    def test_of_one_node_so_many_are_remembered(self) -> None:
+        """A node that says Hello without an end fills no disk."""
+        for number in range(sessions.KEPT_OF_NODE + 3):
+            self.open(f"s{number}", f"n{number}", NOW + number)
+        kept = self.do(sessions.listing, "node-1").items
+        self.assertEqual(len(kept), sessions.KEPT_OF_NODE + 1)
+        self.assertEqual(kept[0].id, f"s{sessions.KEPT_OF_NODE + 2}")
+        self.assertEqual(kept[-1].id, "s2")
+
     def test_heard_and_live(self) -> None:
         self.open("s1", "n1")
         self.do(nodes.add, node("node-2"))

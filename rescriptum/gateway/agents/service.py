@@ -1,6 +1,6 @@
 """What a gateway process does for its agents without being asked: it looks, and it says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
@@ -10,18 +10,23 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
 
+from ...contract.refusals import REFUSALS
+from ...contract.structure import JSON
 from ...net.watch import Watch
 from ..arbitration import Arbitration
 from ..delivery import Delivery, Spokesman
 from ..hub import Hub, Live
 from ..lease import POLL
 from ..records import SessionRow
-from ..stores import sessions
+from ..silence import Silence
+from ..stores import events, sessions
 from ..stores.database import Database
 from ..stores.notices import Notices
 
 #: Seconds between two looks that nobody asked for: notices can be lost.
 DELIVERY, SPECS, SESSIONS = 5.0, 30.0, 10.0
+#: Seconds between two looks for sessions that are not heard any more.
+QUIET: Final = 60.0
 #: Seconds without a successful look, after which the process is not well.
 UNWELL: Final = 10.0
 #: Seconds between two looks for who has to be pinged: a site's own ttl may be the shortest.
@@ -62,10 +67,18 @@ class AgentsService(Service):
         self._commands = Watch(clock, "commands", DELIVERY, delivery.look)
         self._specs = Watch(clock, "desired state", SPECS, spokesman.look)
         self._sessions = Watch(clock, "sessions", SESSIONS, self._sweep)
+        self._silence = Silence()
+        self._quiet = Watch(clock, "silent sessions", QUIET, lambda _: self._end_silent())
         self._tick = LoopingCall(hub.tick)
         self._tick.clock = clock
         self._unsubscribe: list[Callable[[], None]] = []
-        self._watches = self._leases, self._commands, self._specs, self._sessions
+        self._watches = (
+            self._leases,
+            self._commands,
+            self._specs,
+            self._sessions,
+            self._quiet,
+        )
 
     def healthy(self) -> bool:
         """:returns: whether the leases were looked at of late: all else depends on the same."""
@@ -126,10 +139,31 @@ class AgentsService(Service):
                 self._hub.leave(live)
             else:
                 reason = row.reason if row is not None else None
-                self._hub.close(live.session, reason or "unknown-session")
+                told = reason if reason in REFUSALS else None
+                self._hub.close(live.session, told or "unknown-session")
+
+    async def _end_silent(self) -> None:
+        """Whoever comes back says Hello again."""
+        heard = await self._database.run(sessions.last_heard)
+        silent = self._silence.observed(heard, self._clock.seconds())
+        if silent:
+            await self._database.run(partial(_ended, silent=silent, now=int(self._now())))
 
 
 def _gone(connection: Connection, ids: list[str], process: str) -> dict[str, SessionRow | None]:
     """:returns: of those that are not this process's any more, what has become of them."""
     mine = sessions.of_process(connection, process, ids)
     return {each: sessions.get(connection, each) for each in ids if each not in mine}
+
+
+def _ended(connection: Connection, silent: Mapping[str, int], now: int) -> None:
+    over = [
+        each
+        for each, heard_at in sorted(silent.items())
+        if sessions.end(connection, each, "silent", now, heard_at)
+    ]
+    for each in over:
+        row = sessions.get(connection, each)
+        assert row is not None
+        data: JSON = {"session": row.id, "heard_at": row.heard_at}
+        events.append(connection, "session.silent", row.site, row.node, data, now)

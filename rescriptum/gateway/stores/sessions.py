@@ -13,8 +13,8 @@ from .rows import LIMIT, columns, every, named, newest, one
 from .tables import nodes, nonces, sessions
 from .telling import notify
 
-#: Seconds for which a session is remembered that is over.
-KEPT = 86_400
+#: Seconds for which a session is remembered that is over, and how many of one node at the most.
+KEPT, KEPT_OF_NODE = 86_400, 50
 #: Sessions of one site that are looked at: far more than it has nodes.
 MOST = 1000
 
@@ -61,10 +61,19 @@ def open_session(
             labels=hello.labels,
         )
     )
+    _forget(connection, session.node)
     named("session", session.id)
     connection.execute(insert(sessions).values(columns(session)))
     notify(connection, "sessions", session.site)
     return tuple(ended)
+
+
+def _forget(connection: Connection, node: str) -> None:
+    """Who says Hello all the time leaves no more behind than who says it now and then."""
+    over = (sessions.c.node == node) & sessions.c.ended_at.is_not(None)
+    order = (sessions.c.opened_at.desc(), sessions.c.id)
+    newest = select(sessions.c.id).where(over).order_by(*order).limit(KEPT_OF_NODE)
+    connection.execute(delete(sessions).where(over & sessions.c.id.not_in(newest)))
 
 
 def _use(connection: Connection, node: str, nonce: str, now: int) -> None:
@@ -106,9 +115,22 @@ def heard(connection: Connection, ids: Collection[str], now: int) -> None:
     connection.execute(_HEARD, {"names": sorted(ids), "now": now})
 
 
-def end(connection: Connection, session: str, reason: str, now: int) -> bool:
-    """:returns: whether it went on until now."""
+def last_heard(connection: Connection) -> dict[str, int]:
+    """:returns: of every session that goes on, of which a node has one at most: when it was."""
+    going_on = select(sessions.c.id, sessions.c.heard_at).where(sessions.c.ended_at.is_(None))
+    return {str(session): int(at) for session, at in connection.execute(going_on)}
+
+
+def end(
+    connection: Connection, session: str, reason: str, now: int, heard_at: int | None = None
+) -> bool:
+    """
+    :param heard_at: only if it has not been heard since; None: in any case.
+    :returns: whether it went on until now.
+    """
     live = (sessions.c.id == session) & sessions.c.ended_at.is_(None)
+    if heard_at is not None:
+        live &= sessions.c.heard_at == heard_at
     over = (
         update(sessions)
         .where(live)
