@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from rescriptum.agent.config import LONGEST, AgentConfig, BootConfig, Ramdisk, SiteConfig, read
 from rescriptum.agent.settings import KEYS
 from rescriptum.boot.loaders import SERVED
+from rescriptum.boot.offers import Preferences
 from rescriptum.contract.keys import Pin
 from rescriptum.errors import ConfigError
 from rescriptum.values import Listen
@@ -220,6 +221,8 @@ class BootTests(ConfigCase):
                 'server_ip = "127.0.0.1"',
                 "proxy_dhcp = true",
                 'interface = "eth0"',
+                'offers = ["52:54:00:12:34:56=bounce", "efi64=direct+prompt"]',
+                "learn_offers = true",
                 'tftp_listen = "127.0.0.1:6969"',
                 f'tftp_root = "{self.here}"',
                 f'kernel = "{self.here}/vmlinuz"',
@@ -236,6 +239,8 @@ class BootTests(ConfigCase):
                 IPv4Address("127.0.0.1"),
                 True,
                 "eth0",
+                Preferences.parse("52:54:00:12:34:56=bounce,efi64=direct+prompt"),
+                True,
                 Listen("127.0.0.1", 6969),
                 self.here,
                 Ramdisk(self.here / "vmlinuz", self.here / "initrd.img"),
@@ -258,6 +263,8 @@ class BootTests(ConfigCase):
             'server_ip = "0.0.0.0"',
             'server_ip = "192.0.2.1"',
             "proxy_dhcp = 1",
+            'offers = ["efi64=sideways"]',
+            'offers = ["efi65=bounce"]',
             'interface = "a/b"',
             'interface = "sixteen-letters-"',
             'tftp_listen = "69"',

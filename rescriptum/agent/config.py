@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 from attrs import frozen
 from hyperlink import DecodedURL
 
+from ..boot.offers import Preferences
 from ..contract.keys import Pin
 from ..errors import ConfigError
 from ..values import Listen, Problem
@@ -61,6 +62,7 @@ class BootConfig:
 
     :ivar url: what machines reach it by; None: no image cache.
     :ivar interface: for DHCP; None: all of them.
+    :ivar offers: strategies that were chosen. :ivar learn_offers: whether others are tried.
     :ivar tftp_root: None: no TFTP.
     :ivar loaders: by the tags of the architecture table, those that are not its own.
     """
@@ -70,6 +72,8 @@ class BootConfig:
     server_ip: IPv4Address | None
     proxy_dhcp: bool
     interface: str | None
+    offers: Preferences
+    learn_offers: bool
     tftp_listen: Listen
     tftp_root: Path | None
     x86_64: Ramdisk
@@ -284,6 +288,8 @@ def _boot(values: Mapping[str, object], listen: Listen) -> BootConfig:
         cast(IPv4Address | None, values["boot.server_ip"]),
         cast(bool, values["boot.proxy_dhcp"]),
         cast(str | None, values["boot.interface"]),
+        cast(Preferences, values["boot.offers"]),
+        cast(bool, values["boot.learn_offers"]),
         cast(Listen, values["boot.tftp_listen"]),
         path("tftp_root"),
         Ramdisk(path("kernel"), path("initrd")),

@@ -11,6 +11,7 @@ from hyperlink import DecodedURL
 
 from .. import parsing
 from ..boot.loaders import SERVED
+from ..boot.offers import Preferences
 from ..contract.bounds import NAME, is_name
 from ..contract.keys import Pin
 from ..values import Listen
@@ -221,6 +222,19 @@ KEYS = (
         None,
         "The network interface for DHCP.",
         "all of them",
+    ),
+    Key(
+        "boot.offers",
+        Preferences.parse,
+        "",
+        "Strategies of proxy DHCP, such as 52:54:00:12:34:56=bounce: by MAC, its first three"
+        " octets, or architecture.",
+    ),
+    Key(
+        "boot.learn_offers",
+        flag,
+        "false",
+        "Answer machines that ignore offers by the next strategy.",
     ),
     Key(
         "boot.tftp_listen",

@@ -6,12 +6,7 @@ import sys
 from pathlib import Path
 
 from twisted.application.service import IService
-from twisted.internet.interfaces import (
-    IReactorCore,
-    IReactorFromThreads,
-    IReactorTime,
-    IReactorUNIX,
-)
+from twisted.internet.interfaces import IReactorCore, IReactorUNIX
 from twisted.logger import ILogObserver, Logger
 
 from .. import __version__, logs
@@ -28,6 +23,8 @@ from ..net.pinning import gateway_policy
 from ..net.workers import WorkerPool
 from ..web.local import LocalService
 from ..web.site import Limits, Site
+from .booting import Booting
+from .booting import Reactor as BootReactor
 from .root import Root
 
 #: The socket of an agent, in its data directory.
@@ -49,7 +46,7 @@ def character(config: SiteConfig) -> Character:
     return Character(Role.SITE, KINDS, lambda lease: [SiteSection(lease)], labels=labels)
 
 
-class Reactor(IReactorCore, IReactorTime, IReactorFromThreads, IReactorUNIX):
+class Reactor(BootReactor, IReactorUNIX):
     """What an agent asks of a reactor."""
 
 
@@ -75,15 +72,21 @@ def make_site(
     agent = config.agent
     workers = WorkerPool(reactor, "journal", 1)
     statuses = WorkerPool(reactor, "status", 1)
+    pools = [workers, statuses]
     root = Root(
         reactor,
         observer(agent.log_format),
-        [workers, statuses],
+        pools,
         None,
         None,
         _greeting(config),
         daemon,
     )
+    booting = None
+    if config.boot is not None:
+        booting = Booting(config, config.boot, reactor, workers)
+        own = booting.character(own)
+        pools += booting.pools
     policy = gateway_policy(
         [str(each) for each in agent.serving_ca_pins], agent.gateway_server_name
     )
@@ -95,6 +98,8 @@ def make_site(
 
     service = AgentService(reactor, agent, own, client, workers, token, fails)
     service.setServiceParent(root)
+    if booting is not None:
+        booting.attach(service, client, root)
     site = Site(StatusTree(service.status), reactor=reactor, limits=STATUS, workers=statuses)
     path = Path(agent.data_dir) / SOCKET
     LocalService(reactor, "status", path, site).setServiceParent(root)
@@ -116,7 +121,7 @@ def end(reactor: IReactorCore, code: int) -> None:
 def _greeting(config: SiteConfig) -> str:
     agent = config.agent
     boots = (
-        "its boot server is off"
+        f"it serves PXE machines on {config.boot.listen}"
         if config.boot is not None
         else "without [boot] listen it serves no PXE machines"
     )

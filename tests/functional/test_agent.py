@@ -20,7 +20,7 @@ from rescriptum.contract.commands import Command, Result
 from rescriptum.contract.frames import Journalled, Ping, Refused, Release, ResultFrame, Status
 from rescriptum.contract.structure import JSON
 from tests.agentprocess import CLI, ENTRY, TWISTD, AgentProcess, asked
-from tests.processes import ROOT
+from tests.processes import ROOT, free_port
 from tests.relay import Relay
 from tests.scriptedgateway import TOKEN, Lease, ScriptedGateway
 
@@ -178,20 +178,22 @@ class StartTests(AgentCase):
         self.assertIsNone(agent.process.poll())
 
     async def test_without_a_boot_server(self) -> None:
-        """It says so, and runs; so it does with one, which is off."""
+        """It says so, and runs; with one, it may hold the lease, and has the kinds for it."""
         agent = self.start(entry=TWISTD)
         await self.until(lambda: self.gateway.beats, agent)
         self.assertIn("without [boot] listen it serves no PXE machines", agent.log)
         self.assertFalse(self.gateway.hellos[-1].boots)
         self.assertEqual(self.gateway.hellos[-1].kinds, ())
         await self.until(lambda: self.gateway.of(Status), agent)
-        self.assertEqual(await deferToThread(agent.stop), 0)
-        self.configure('[boot]\nlisten = "127.0.0.1:8080"\n')
-        agent = self.start(entry=TWISTD)
-        await self.until(lambda: len(self.gateway.hellos) > 1, agent)
-        self.assertIn("boot server is off", agent.log)
         report = self.gateway.of(Status)[0].report  # type: ignore[union-attr]
         self.assertEqual(report.sections[0].detail["boot"], "off")
+        self.assertEqual(await deferToThread(agent.stop), 0)
+        self.configure(f'[boot]\nlisten = "127.0.0.1:{free_port()}"\n')
+        agent = self.start(entry=TWISTD)
+        await self.until(lambda: len(self.gateway.hellos) > 1, agent)
+        self.assertIn("it serves PXE machines on 127.0.0.1:", agent.log)
+        self.assertTrue(self.gateway.hellos[-1].boots)
+        self.assertEqual(self.gateway.hellos[-1].kinds, ("boot.clear", "boot.prepareRamdisk"))
         self.assertEqual(await deferToThread(agent.stop), 0)
 
 
