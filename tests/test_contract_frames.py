@@ -10,20 +10,32 @@ from rescriptum.contract.frames import (
     AGENT_FRAMES,
     FRAMES,
     SERVER_FRAMES,
+    STATUSES,
     Ack,
     Heartbeat,
     Ping,
     Received,
     Release,
+    Status,
     agent_fields,
     agent_frames,
     server_fields,
     server_frame,
 )
 from rescriptum.contract.refusals import Rejected
+from rescriptum.contract.reports import DISCOVERED, Discovered, StatusReport
 from rescriptum.contract.structure import LONGEST_FRAME, plain, rendered
 
 from .contract_values import DOCUMENTS, values
+
+
+def _seen(machines: int) -> dict[str, object]:
+    found = tuple(Discovered("52:54:00:00:00:01") for _ in range(min(machines, DISCOVERED)))
+    fields = agent_fields(Status(StatusReport(discovered=found)))
+    report = fields["report"]
+    assert isinstance(report, dict)
+    report["discovered"] += [plain(found[0])] * (machines - len(found))
+    return fields
 
 
 class ServerFrameTests(SynchronousTestCase):
@@ -90,6 +102,12 @@ class AgentFrameTests(SynchronousTestCase):
             self.assertEqual(self.code(body), "invalid-message", body)
 
     def test_the_bound_of_a_list(self) -> None:
+        status = [agent_fields(Status(StatusReport()))]
+        self.assertEqual(len(agent_frames(json.dumps(status * STATUSES).encode())), STATUSES)
+        for many in (status * (STATUSES + 1), [_seen(DISCOVERED + 1)]):
+            with self.assertRaises(Rejected):
+                agent_frames(json.dumps(many).encode())
+        agent_frames(json.dumps([_seen(DISCOVERED)]).encode())
         frames = [agent_fields(Release(1))] * FRAMES
         self.assertEqual(len(agent_frames(json.dumps(frames).encode())), FRAMES)
         self.assertEqual(self.code(json.dumps([*frames, frames[0]]).encode()), "too-large")

@@ -4,6 +4,7 @@ from functools import partial
 
 from rescriptum.contract.commands import Result
 from rescriptum.contract.frames import (
+    FRAMES,
     Accepted,
     Ack,
     AgentFrame,
@@ -20,7 +21,7 @@ from rescriptum.contract.keys import generate
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.reports import Discovered, Progress, SectionStatus, State, StatusReport
 from rescriptum.contract.structure import JSON, plain
-from rescriptum.gateway.agents.intake import take
+from rescriptum.gateway.agents.intake import TOLD, take
 from rescriptum.gateway.records import CommandState
 from rescriptum.gateway.stores import commands, discovered, nodes, sessions
 from tests.gatewaycases import NOW, SITE, GatewayCase
@@ -128,6 +129,14 @@ class CommandTests(IntakeCase):
         assert row.result is not None
         self.assertEqual(row.result.code, "unknown-kind")
         self.assertEqual(self.kinds(), ["command.refused", "frame.refused"])
+
+    def test_what_is_refused_again_and_again_is_told_in_a_few_events(self) -> None:
+        """An agent that says nothing right holds up nobody, and pushes no other event out."""
+        frames = [Refused(f"c{number}", "busy") for number in range(FRAMES)]
+        self.assertEqual(len(self.take(*frames).results), FRAMES)
+        found = self.events()
+        self.assertEqual([each.kind for each in found], ["frame.refused"] * (TOLD + 1))
+        self.assertEqual(found[-1].data, {"node": "n1", "more": FRAMES - TOLD})
 
     def test_what_is_another_nodes_is_refused_and_the_rest_is_taken(self) -> None:
         self.node("n2")

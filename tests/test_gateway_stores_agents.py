@@ -1,6 +1,7 @@
 """Tests for the stores of sites, tokens, nodes, sessions and what was discovered."""
 
 from attrs import evolve
+from sqlalchemy import Connection, event
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.contract.joining import Role
@@ -476,6 +477,25 @@ class DiscoveredBehaviour(Stores):
         self.report(Discovered("52:54:00:00:ff:ff"))
         expected = [each.mac for each in many[:-1]] + ["52:54:00:00:ff:ff"]
         self.assertEqual(self.macs(), expected)
+
+    def test_a_full_report_is_one_statement(self) -> None:
+        """Two thousand machines of one agent kept a database from all others for 20 seconds."""
+        found = [Discovered(f"52:54:00:00:00:{n:02x}") for n in range(200)]
+
+        def counted(connection: Connection) -> int:
+            told: list[str] = []
+
+            def heard(*arguments: object) -> None:
+                told.append(str(arguments[2]))
+
+            event.listen(connection, "before_cursor_execute", heard)
+            discovered.report(connection, "ber", found, NOW)
+            event.remove(connection, "before_cursor_execute", heard)
+            return sum(each.startswith("INSERT") for each in told)
+
+        self.assertEqual(self.do(counted), 1)
+        self.assertEqual(len(self.macs()), 200)
+        self.report()
 
     def test_forgotten_after_a_day(self) -> None:
         self.report(Discovered("52:54:00:00:00:01"))

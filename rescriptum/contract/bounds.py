@@ -88,8 +88,10 @@ class Many:
 
     most: int
 
-    def __call__(self, _: object, attribute: "Attribute[Any]", value: tuple[object, ...]) -> None:
-        if len(value) > self.most:
+    def __call__(
+        self, _: object, attribute: "Attribute[Any]", value: tuple[object, ...] | None
+    ) -> None:
+        if value is not None and len(value) > self.most:
             raise ValueError(f"{attribute.name}: more than {self.most}")
 
 

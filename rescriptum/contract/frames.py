@@ -19,6 +19,8 @@ _T = TypeVar("_T")
 
 #: Agent frames in one request.
 FRAMES = 256
+#: Status frames among them: each takes as long to record as many of the others.
+STATUSES = 4
 #: Why a ``close`` frame ends a stream and not its session: the gateway's process stops, and another
 #: one, or the next, goes on with what is in the database.
 STOPPING: Final = "stopping"
@@ -222,6 +224,8 @@ def agent_frames(body: bytes) -> list[AgentFrame]:
         raise Rejected("invalid-message", "not a list of frames")
     if len(data) > FRAMES:
         raise Rejected("too-large", f"more than {FRAMES} frames")
+    if sum(each.get("type") == "status" for each in data) > STATUSES:
+        raise Rejected("too-large", f"more than {STATUSES} status frames")
     return [_of(AGENT_FRAMES, each) for each in data]
 
 

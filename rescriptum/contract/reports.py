@@ -7,6 +7,9 @@ from attrs import field, frozen
 from .bounds import SENTENCE, many, name, text
 from .structure import JSON
 
+#: Machines that a site tells of at once.
+DISCOVERED = 256
+
 
 class State(Enum):
     """Of a section of the desired state."""
@@ -59,5 +62,5 @@ class StatusReport:
 
     sections: tuple[SectionStatus, ...] = field(default=(), validator=many(32))
     inventory: JSON | None = None
-    discovered: tuple[Discovered, ...] | None = None
+    discovered: tuple[Discovered, ...] | None = field(default=None, validator=many(DISCOVERED))
     progress: tuple[Progress, ...] = field(default=(), validator=many(64))

@@ -1,6 +1,7 @@
 """What agents say within a session, recorded: one transaction a request, answered afterwards."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from attrs import define, field, frozen
 from sqlalchemy import Connection
@@ -23,6 +24,9 @@ from ...contract.refusals import Rejected
 from ...contract.structure import JSON, structured
 from ..records import CommandRow, Node, SessionRow
 from ..stores import commands, events, leases, nodes, sessions
+
+#: Frames of one request that are told of as refused; of the others it is told how many.
+TOLD: Final = 8
 
 
 @frozen
@@ -66,6 +70,7 @@ class _Taking:
     _released: list[int] = field(factory=list, init=False)
     _journalled: list[str] = field(factory=list, init=False)
     _events: list[tuple[str, str, JSON]] = field(factory=list, init=False)
+    _refused: int = field(default=0, init=False)
 
     def accepted(self) -> Accepted:
         return Accepted(
@@ -103,15 +108,19 @@ class _Taking:
             with self._connection.begin_nested():  # what was written of it goes with it
                 record()
         except Rejected as e:
-            self._tell(
-                "frame.refused", self._session.node, about=subject, code=e.code, detail=e.detail
-            )
+            self._refused += 1
+            if self._refused <= TOLD:
+                self._tell(
+                    "frame.refused", self._session.node, about=subject, code=e.code, detail=e.detail
+                )
 
     def _tell(self, what: str, subject: str, /, **data: object) -> None:
         self._events.append((what, subject, data))
 
     def tell(self) -> None:
         """Last of all: whoever appends events holds up everybody else who does."""
+        if self._refused > TOLD:
+            self._tell("frame.refused", self._session.node, more=self._refused - TOLD)
         for kind, subject, data in self._events:
             said = {"node": self._session.node, **data}
             events.append(self._connection, kind, self._session.site, subject, said, self._now)

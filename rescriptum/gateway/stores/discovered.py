@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, select
 from ...contract.reports import Discovered
 from ...values import MAC
 from ..records import DiscoveredMachine, Page
-from .rows import LIMIT, by_name, columns, put
+from .rows import LIMIT, by_name, columns, put_all
 from .tables import discovered, machine_macs, sites
 
 #: Machines of one site: the oldest are forgotten; and seconds until one that is silent is.
@@ -29,8 +29,8 @@ def report(connection: Connection, site: str, machines: Sequence[Discovered], no
         del seen[mac]
     # Reports of one site come one after the other: the bound holds whoever else reports.
     connection.execute(select(sites.c.name).where(sites.c.name == site).with_for_update())
-    for row in sorted(seen.values(), key=lambda each: each.mac):
-        put(connection, discovered, ["site", "mac"], columns(row), kept=["first_seen_at"])
+    rows = [columns(each) for each in sorted(seen.values(), key=lambda each: each.mac)]
+    put_all(connection, discovered, ["site", "mac"], rows, kept=["first_seen_at"])
     _bound(connection, site, now)
 
 

@@ -123,28 +123,35 @@ def removed(connection: Connection, table: Table, where: ColumnElement[bool], wh
 
 
 def put(
-    connection: Connection,
-    table: Table,
-    key: Iterable[str],
-    values: Mapping[str, object],
+    connection: Connection, table: Table, key: Iterable[str], values: Mapping[str, object],
     kept: Iterable[str] = (),
-) -> None:
+) -> None:  # fmt: skip
     """
     Insert a row, or change the one of that key.
 
     :param kept: columns that stay as they were in a row that is there.
     """
+    put_all(connection, table, key, [values], kept)
+
+
+def put_all(
+    connection: Connection, table: Table, key: Iterable[str],
+    rows: Sequence[Mapping[str, object]], kept: Iterable[str] = (),
+) -> None:  # fmt: skip
+    """As :func:`put`, of each of ``rows``, which have the same columns: by one statement."""
+    if not rows:
+        return
     keys = list(key)
     make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = make(table).values(values)
+    statement = make(table)
     changed = {
-        name: statement.excluded[name] for name in values if name not in keys and name not in kept
+        name: statement.excluded[name] for name in rows[0] if name not in keys and name not in kept
     }
     if changed:
         statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
     else:
         statement = statement.on_conflict_do_nothing(index_elements=keys)
-    connection.execute(statement)
+    connection.execute(statement, [dict(each) for each in rows])
 
 
 def counted(connection: Connection, table: Table, *where: ColumnElement[bool]) -> int:
