@@ -42,6 +42,7 @@ from rescriptum.gateway.stores import (
     workflows,
 )
 from rescriptum.gateway.stores.database import Database
+from rescriptum.gateway.stores.sessions import heard
 from rescriptum.gateway.trust import set_trust, trust
 from rescriptum.gateway.workflows import STEP_SECONDS
 
@@ -221,6 +222,17 @@ class DeployTests(Case):
         said = Result(True, "ok", data={"ok": False, "code": "auth-failed", "detail": "401"})
         self.answer(self.sent(name)[-1], said)
         self.assertEqual(self.row(name).reason, "boot.setOverride: auth-failed: 401")
+
+    def test_without_a_boot_server_whoever_is_there_is_asked(self) -> None:
+        """Of two agents the one that was silent for a minute is not, though its session goes on."""
+        self.do(lambda c: leases.release(c, "ber", leases.read(c, "ber").epoch, "node-1"))
+        first = self.begin("power", action="cycle")
+        self.assertEqual(self.sent(first)[-1].node, "node-1")
+        self.answer(self.sent(first)[-1])
+        self.now += 61
+        self.do(heard, ["session-of-node-2"], int(self.now))
+        second = self.begin("power", action="cycle")
+        self.assertEqual(self.sent(second)[-1].node, "node-2")
 
     def test_an_image_by_its_name(self) -> None:
         image = Image("debian", "cd" * 32, "https://images.example.com/x", "zstd", created_at=NOW)

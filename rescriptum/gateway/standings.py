@@ -1,6 +1,7 @@
 """How a workflow stands, read from what is recorded of it: what decisions are made of."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from sqlalchemy import Connection, select
 
@@ -8,6 +9,10 @@ from ..contract.joining import Role
 from .records import CommandRow, CommandState, Workflow, WorkflowStep
 from .stores import commands, leases, machines, tables
 from .workflows import Facts, Standing
+
+#: Seconds: an agent that was silent for longer is not asked to do anything. Its session goes on
+#: until it says Hello again, which it may never do.
+_HEARD: Final = 60
 
 
 def standings(connection: Connection, steps: list[WorkflowStep]) -> list[Standing]:
@@ -72,14 +77,14 @@ def facts(connection: Connection, workflow: Workflow, now: int) -> Facts:
         now,
         row.epoch if holder else 0,
         holder,
-        holder or _site_agent(connection, workflow.site),
+        holder or _site_agent(connection, workflow.site, now),
         _ramdisk(connection, workflow.id),
         _installed(connection, workflow),
     )
 
 
-def _site_agent(connection: Connection, site: str) -> str:
-    """:returns: one that has a session; empty where none has."""
+def _site_agent(connection: Connection, site: str, now: int) -> str:
+    """:returns: one that has a session, and was heard of late; empty where there is none."""
     sessions, nodes = tables.sessions, tables.nodes
     joined = sessions.join(nodes, nodes.c.id == sessions.c.node)
     statement = (
@@ -90,6 +95,7 @@ def _site_agent(connection: Connection, site: str) -> str:
             & (nodes.c.role == Role.SITE.value)
             & nodes.c.removed_at.is_(None)
             & sessions.c.ended_at.is_(None)
+            & (sessions.c.heard_at >= now - _HEARD)
         )
         .order_by(sessions.c.opened_at)
         .limit(1)
