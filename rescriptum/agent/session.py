@@ -6,20 +6,15 @@ A state machine that performs nothing: effects are somebody else's. What proves 
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 from attrs import define, field
 from automat import TypeMachineBuilder
 
+from ..contract.frames import SUPERSEDED
 from ..contract.sessions import Welcome
 from ..errors import RescriptumError
 from .backoff import LONGEST, Backoff
-
-#: Why a ``close`` frame ends a stream but not its session: the gateway's process is restarted, and
-#: another one, or the next, goes on with what is in the database.
-STOPPING: Final = "stopping"
-#: Why a ``close`` frame ends the session of a node that has another one.
-SUPERSEDED: Final = "superseded"
 
 
 class Effects(Protocol):
