@@ -19,6 +19,7 @@ INVENTORY, SECTIONS = 256 * 1024, 256 * 1024
 MOST_SECTIONS = 32
 # Put together once: that takes longer than to execute it.
 _FIND: Final = select(nodes).where(nodes.c.id == bindparam("name"))
+_BY_JKT: Final = select(nodes).where(nodes.c.jkt == bindparam("key"))
 
 
 def add(connection: Connection, node: Node) -> None:
@@ -41,7 +42,7 @@ def get(connection: Connection, node: str) -> Node:
 
 def by_jkt(connection: Connection, jkt: str) -> Node | None:
     """:returns: whose key it is, also when that one was removed."""
-    return one(connection, Node, select(nodes).where(nodes.c.jkt == jkt))
+    return one(connection, Node, _BY_JKT, {"key": jkt})
 
 
 def listing(

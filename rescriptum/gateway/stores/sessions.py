@@ -18,15 +18,41 @@ KEPT, KEPT_OF_NODE = 86_400, 50
 #: Sessions of one site that are looked at: far more than it has nodes.
 MOST = 1000
 
-# Of every heartbeat: to put a statement together takes longer than to execute it.
+# Put together once: that takes longer than to execute them, and all agents may come at once.
+_GOES_ON: Final = sessions.c.ended_at.is_(None)
 _BY_TOKEN: Final = select(sessions).where(
     (sessions.c.id == bindparam("name")) & (sessions.c.token_digest == bindparam("token"))
 )
 _HEARD: Final = (
     update(sessions)
-    .where(sessions.c.id.in_(bindparam("names", expanding=True)) & sessions.c.ended_at.is_(None))
+    .where(sessions.c.id.in_(bindparam("names", expanding=True)) & _GOES_ON)
     .values(heard_at=bindparam("now"))
 )
+_ATTACH: Final = update(sessions).where((sessions.c.id == bindparam("name")) & _GOES_ON)
+_ALIVE: Final = (
+    select(nodes.c.id)
+    .where((nodes.c.id == bindparam("of")) & nodes.c.removed_at.is_(None))
+    .with_for_update()
+)
+_OLD_NONCES: Final = delete(nonces).where(nonces.c.expires_at < bindparam("now"))
+_SUPERSEDE: Final = (
+    update(sessions)
+    .where((sessions.c.node == bindparam("of")) & _GOES_ON)
+    .values(ended_at=bindparam("now"), reason="superseded")
+    .returning(sessions.c.id)
+)
+_SAYS: Final = update(nodes).where(nodes.c.id == bindparam("of"))
+_OVER: Final = (sessions.c.node == bindparam("of")) & sessions.c.ended_at.is_not(None)
+_FORGET: Final = delete(sessions).where(
+    _OVER
+    & sessions.c.id.not_in(
+        select(sessions.c.id)
+        .where(_OVER)
+        .order_by(sessions.c.opened_at.desc(), sessions.c.id)
+        .limit(KEPT_OF_NODE)
+    )
+)
+_NONCE, _SESSION = insert(nonces), insert(sessions)
 
 
 def open_session(
@@ -40,46 +66,32 @@ def open_session(
     :raises Rejected: ``unknown-node`` for one that was removed; ``replayed``.
     """
     # Who says Hello twice at a time waits here: one of the two is superseded.
-    alive = (nodes.c.id == session.node) & nodes.c.removed_at.is_(None)
-    lock = select(nodes.c.id).where(alive).with_for_update()
-    if connection.execute(lock).scalar_one_or_none() is None:
+    mine = {"of": session.node}
+    if connection.execute(_ALIVE, mine).scalar_one_or_none() is None:
         raise Rejected("unknown-node")
-    connection.execute(delete(nonces).where(nonces.c.expires_at < now))
+    connection.execute(_OLD_NONCES, {"now": now})
     _use(connection, session.node, hello.nonce, now)
-    live = (sessions.c.node == session.node) & sessions.c.ended_at.is_(None)
-    ended = connection.execute(select(sessions.c.id).where(live)).scalars().all()
-    over = update(sessions).where(live).values(ended_at=now, reason="superseded")
-    connection.execute(over)
-    connection.execute(
-        update(nodes)
-        .where(nodes.c.id == session.node)
-        .values(
-            version=hello.version,
-            boot_id=hello.boot_id,
-            kinds=list(hello.kinds),
-            drivers=list(hello.drivers),
-            labels=hello.labels,
-        )
-    )
-    _forget(connection, session.node)
+    ended = connection.execute(_SUPERSEDE, {**mine, "now": now}).scalars().all()
+    says = {
+        "version": hello.version,
+        "boot_id": hello.boot_id,
+        "kinds": list(hello.kinds),
+        "drivers": list(hello.drivers),
+        "labels": hello.labels,
+    }
+    connection.execute(_SAYS, {**mine, **says})
+    # Who says Hello all the time leaves no more behind than who says it now and then.
+    connection.execute(_FORGET, mine)
     named("session", session.id)
-    connection.execute(insert(sessions).values(columns(session)))
+    connection.execute(_SESSION, columns(session))
     notify(connection, "sessions", session.site)
     return tuple(ended)
-
-
-def _forget(connection: Connection, node: str) -> None:
-    """Who says Hello all the time leaves no more behind than who says it now and then."""
-    over = (sessions.c.node == node) & sessions.c.ended_at.is_not(None)
-    order = (sessions.c.opened_at.desc(), sessions.c.id)
-    newest = select(sessions.c.id).where(over).order_by(*order).limit(KEPT_OF_NODE)
-    connection.execute(delete(sessions).where(over & sessions.c.id.not_in(newest)))
 
 
 def _use(connection: Connection, node: str, nonce: str, now: int) -> None:
     row = {"node": node, "nonce": nonce, "expires_at": now + NONCES_KEPT}
     try:
-        connection.execute(insert(nonces).values(row))
+        connection.execute(_NONCE, row)
     except IntegrityError:
         raise Rejected("replayed", "this Hello has opened a session already") from None
 
@@ -105,9 +117,8 @@ def by_token(connection: Connection, session: str, token_digest: str) -> Session
 
 def attach(connection: Connection, session: str, process: str, now: int) -> bool:
     """:param process: which has its stream from now on. :returns: whether the session goes on."""
-    live = (sessions.c.id == session) & sessions.c.ended_at.is_(None)
-    changed = update(sessions).where(live).values(process=process, heard_at=now)
-    return connection.execute(changed).rowcount == 1
+    here = {"name": session, "process": process, "heard_at": now}
+    return connection.execute(_ATTACH, here).rowcount == 1
 
 
 def heard(connection: Connection, ids: Collection[str], now: int) -> None:
