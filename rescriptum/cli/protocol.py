@@ -60,6 +60,7 @@ _BOUNDS: Final = (
     ("values in such a document", structure.VALUES),
     ("bytes of a line of the stream", structure.LONGEST_FRAME),
     ("agent frames in one request", frames.FRAMES),
+    ("status frames among them", frames.STATUSES),
     ("characters of a signed or sealed message", jose.LONGEST),
     ("bytes of a command's claims", commands.LONGEST_COMMAND),
     ("bytes of a result", commands.LONGEST_RESULT),
