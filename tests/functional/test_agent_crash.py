@@ -25,6 +25,7 @@ from ..crashing import (
     HOWS,
     LATE,
     LATER,
+    NOW,
     REVOKED,
     SECOND,
     SECOND_TRUST,
@@ -116,7 +117,7 @@ class CrashTests(SynchronousTestCase):
                 # It may have been forgotten; then the gateway has its result, and it cannot return.
                 self.assertIn(f"acknowledged {command_id}", told, name)
                 with self.assertRaises(Rejected) as caught:
-                    receive(journal, command_id, LATER)
+                    receive(journal, command_id, NOW)
                 self.assertEqual(caught.exception.code, "expired", name)
             if entry is None:
                 continue
