@@ -59,6 +59,14 @@ class SigningTests(SynchronousTestCase):
         signed = enveloped(draft, self.worker(), NOW).signed
         self.assertEqual(opened("command", signed, trusted(KEY)).payload, draft.octets)
 
+    def test_a_draft_of_another_release(self) -> None:
+        """Approved as it was written then: its octets are signed, not what would be written now."""
+        written = Draft.of(COMMAND).octets.replace(b',"attested":false', b"")
+        draft = Draft.stored(written)
+        self.assertEqual(draft.command, COMMAND)
+        signed = enveloped(draft, self.worker(), NOW).signed
+        self.assertEqual(digest(opened("command", signed, trusted(KEY)).payload), draft.digest)
+
     def test_a_worker_needs_a_certificate_of_a_root(self) -> None:
         for code, key, text in (
             ("unknown-key", KEY, sign("worker", {}, OTHER)),

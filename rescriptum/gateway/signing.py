@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from ..contract.commands import Command, Envelope, WorkerCertificate
-from ..contract.jose import digest, octets, opened, sign
+from ..contract.jose import digest, octets, opened, sign_octets
 from ..contract.keys import Key, public_key
 from ..contract.refusals import Rejected
 from ..contract.structure import parsed, plain, structured
@@ -80,5 +80,5 @@ def enveloped(
         text = draft.octets.decode("ascii")
         return Envelope(unsigned=text, approvals=tuple(approvals))
     worker.signs(draft.command.kind, now)
-    signed = sign("command", plain(draft.command), worker.key)
+    signed = sign_octets("command", draft.octets, worker.key)
     return Envelope(signed=signed, certificate=worker.certificate, approvals=tuple(approvals))
