@@ -15,7 +15,7 @@ from rescriptum.answers.store import AnswerStore
 from rescriptum.answers.stores.capture import Captures
 from rescriptum.answers.stores.directory import AnswerDirectory
 from rescriptum.values import MAC, Secret
-from rescriptum.web.reply import FileReply, Finished, Outcome, Reply
+from rescriptum.web.reply import Finished, Outcome, Reply
 from rescriptum.web.request import Request
 from rescriptum.web.routing import answer
 
@@ -60,7 +60,7 @@ class Asking(SynchronousTestCase):
     ) -> Reply:
         self.request = Request(method, target, PEER, headers, body)
         reply = self.successResultOf(Deferred.fromCoroutine(answer(self.answers, self.request)))
-        assert not isinstance(reply, FileReply)
+        assert isinstance(reply, Reply)
         return reply
 
     def log_of(self, reply: Reply, outcome: Outcome = Outcome.SENT) -> LogEvent:

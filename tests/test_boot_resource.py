@@ -11,7 +11,7 @@ from rescriptum.boot.resource import LoaderTree
 from rescriptum.boot.store import BootDirectory
 from rescriptum.values import Generated
 from rescriptum.web.decision import decide
-from rescriptum.web.reply import FileReply, Finished, Outcome, Reply
+from rescriptum.web.reply import FileReply, Finished, Outcome, Reply, StreamReply
 from rescriptum.web.request import Request
 from rescriptum.web.routing import answer
 
@@ -40,6 +40,7 @@ class LoaderTreeTests(SynchronousTestCase):
         """Ask, and tell the application how it ended, as the listener does."""
         request = Request(method, path, PEER, headers)
         reply = self.successResultOf(Deferred.fromCoroutine(answer(self.files, request)))
+        assert not isinstance(reply, StreamReply)
         decided = decide(request, reply)
         self.files.finished(
             Finished(

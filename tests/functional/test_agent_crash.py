@@ -18,6 +18,7 @@ from rescriptum.agent.journal import Journal, State
 from rescriptum.agent.store import DataDirectory
 from rescriptum.contract.refusals import Rejected
 
+from ..agent_commands import NOW
 from ..crashing import (
     DONE,
     FIRST,
@@ -25,7 +26,6 @@ from ..crashing import (
     HOWS,
     LATE,
     LATER,
-    NOW,
     REVOKED,
     SECOND,
     SECOND_TRUST,
