@@ -1,0 +1,1 @@
+A site agent with a `[boot]` table boots its site's machines while it holds the boot lease: proxy DHCP on 67 and 4011 beside the DHCP server that is there, TFTP, UEFI HTTP boot, iPXE scripts with a single-use join token for the ramdisk, and an image cache that serves nothing but what has its digest. Machines that nobody prepared are left alone and listed.
