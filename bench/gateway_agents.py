@@ -123,14 +123,13 @@ class Agent:
         signing = trusted(public_key(keys.signing, "Ed25519"))
         self.node = structured(JoinAnswer, opened("join", answer, signing).claims).node_id
 
-    async def open(self) -> None:
-        """Hello, and the stream until its first frame is here."""
+    async def hello(self) -> None:
+        """Open a session."""
         nonce, now = os.urandom(16).hex(), int(time.time())
         hello = Hello(self.node, Role.SITE, self.site, "boot", "0", NAME, nonce, now, boots=True)
         asked = SessionRequest(sign("hello", plain(hello), self.key))
         welcome = structured(Welcome, await self.call("POST", "/v1/sessions", asked))
         self.session, self.token = welcome.session, welcome.token
-        await self.listen()
 
     async def listen(self) -> None:
         """Ask for the session's frames; until the first one is here."""
@@ -153,11 +152,11 @@ class Agent:
         return structured(Accepted, await self.call("POST", path, body, self.token))
 
     async def beat(self) -> float:
-        """:returns: seconds until it was acknowledged."""
+        """:returns: seconds until it was answered: acknowledged, under an epoch."""
         self.beats += 1
         beat, epoch, began = self.beats, self.epoch, time.monotonic()
         ack = (await self.say(Heartbeat(beat, epoch))).ack
-        if ack is None or (ack.beat, ack.epoch) != (beat, epoch):
+        if epoch and (ack is None or (ack.beat, ack.epoch) != (beat, epoch)):
             raise RuntimeError(f"{self.site}: {ack} for heartbeat {beat} of epoch {epoch}")
         return time.monotonic() - began
 

@@ -152,21 +152,25 @@ class Load:
     async def _open(self) -> Figures:
         """Everybody at once, as after an outage without any back-off."""
         before, watch = self._memory(), Watch(self._task)
-        await self._all(each.open() for each in self._agents)
+        await self._all(map(self._begin, self._agents))
         figures = watch.figures("open")
         await gatherResults([each.proved for each in self._agents])
         figures |= watch.figures("held")
-        for each in self._agents:
-            self._regularly(each)
         await self._sleep(BEAT)
         figures["memory"] = (self._memory() - before) * 1000 / self._task.agents
         return figures
 
-    def _regularly(self, agent: Agent) -> None:
-        """From now on, at a time of its own within each period, as agents that start apart."""
+    async def _begin(self, agent: Agent) -> None:
+        """
+        A heartbeat at once: on standby, it is what makes a candidate. The others are spread over
+        their period, as those of agents that came back one by one.
+        """
+        await agent.hello()
+        self._spawn(self._beat(agent))
         share = agent.number / self._task.agents
         self._clock.callLater(BEAT * share, self._again_and_again, BEAT, agent, self._beat)
         self._clock.callLater(REPORT * share, self._again_and_again, REPORT, agent, Agent.report)
+        await agent.listen()
 
     def _again_and_again(self, every: float, agent: Agent, say: Callable[[Agent], Doing]) -> None:
         if self._regular:
@@ -180,7 +184,9 @@ class Load:
         watch = Watch(self._task)
         self._trips = []
         await self._sleep(self._task.steady)
-        return watch.figures("steady") | spread("trip", self._trips)
+        figures = watch.figures("steady") | spread("trip", self._trips)
+        share = figures["steady_cpu"] / figures["steady_seconds"]
+        return {**figures, "steady_share": share / len(self._task.pids)}
 
     async def _command(self) -> Figures:
         """One to each agent, as fast as operators' connections take them."""
