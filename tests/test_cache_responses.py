@@ -139,7 +139,7 @@ class MovedTests(SynchronousTestCase):
             self.assertEqual((there.to_text(True), there.userinfo), ("https://h/c", ""))
 
     def test_nowhere_else(self) -> None:
-        for location in ("file:///etc/passwd", "ftp://h/x", "http://h:abc/", "http://h/ ä"):
+        for location in ("file:///etc/passwd", "ftp://h/x", "http://h:abc/", "http://h/ ä", "0:"):
             self.assertRaises(Refused, moved, 302, header({"location": location}), self.here)
 
     @given(TEXT)

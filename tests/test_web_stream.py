@@ -105,7 +105,13 @@ class StreamCase(SynchronousTestCase):
         self.start(self.limits)
 
     def start(self, limits: Limits) -> None:
-        self.site = Site(self.narrator, reactor=self.clock, limits=limits, workers=InlineWorkers())
+        self.site = Site(
+            self.narrator,
+            reactor=self.clock,
+            limits=limits,
+            workers=InlineWorkers(),
+            now=self.clock.seconds,
+        )
 
     def connect(self) -> tuple[HTTPConnection, Transport]:
         connection = self.site.buildProtocol(IPv4Address("TCP", *PEER))

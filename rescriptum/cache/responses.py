@@ -130,7 +130,7 @@ def moved(status: int, header: Header, url: URL) -> URL | None:
         return None
     try:
         there = parsed(url.click(header("location") or "").to_text())
-    except (Malformed, ValueError) as e:
+    except (Malformed, ValueError, NotImplementedError) as e:  # hyperlink has no "0:"
         said = f": {e}" if isinstance(e, Malformed) else ""
         raise Refused(f"the server redirects to where nothing is pulled from{said}") from None
     return there.replace(userinfo="")
