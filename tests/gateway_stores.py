@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,7 +13,7 @@ from rescriptum.contract.joining import Role
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.sessions import Hello
 from rescriptum.gateway.records import CommandRow, Machine, Node, SessionRow
-from rescriptum.gateway.stores import machines, nodes, sessions, sites
+from rescriptum.gateway.stores import machines, nodes, sessions, sites, tables
 from rescriptum.gateway.stores.database import Database
 from rescriptum.testing import MemoryWorkers
 from tests import postgres
@@ -146,3 +146,21 @@ def settle(connection: Connection, site: str = "ber", *names: str) -> None:
 def known(connection: Connection, name: str, *macs: str, site: str = "ber") -> Machine:
     """A machine of a site that is there."""
     return machines.create(connection, machine(name, *macs, site=site), NOW)
+
+
+# What there is.
+
+
+def live_sessions(connection: Connection, site: str = "ber") -> list[str]:
+    """:returns: names of those that go on, the longest-lived first."""
+    table = tables.sessions
+    mine = (table.c.site == site) & table.c.ended_at.is_(None)
+    order = select(table.c.id).where(mine).order_by(table.c.opened_at, table.c.id)
+    return list(connection.execute(order).scalars())
+
+
+def sessions_of(connection: Connection, node: str) -> list[str]:
+    """:returns: names of those that are remembered, the newest first."""
+    table = tables.sessions
+    order = select(table.c.id).where(table.c.node == node).order_by(table.c.opened_at.desc())
+    return list(connection.execute(order).scalars())

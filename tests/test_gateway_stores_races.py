@@ -24,7 +24,6 @@ from rescriptum.gateway.stores import (
     operators,
     processes,
     sessions,
-    settings,
     tokens,
     workflows,
 )
@@ -37,6 +36,7 @@ from tests.gateway_stores import (
     done,
     hello,
     known,
+    live_sessions,
     node,
     session,
     settle,
@@ -166,7 +166,7 @@ class RaceBehaviour(Stores):
             self.race(
                 *(call(sessions.open_session, session(n), hello(f"n-{n}"), NOW) for n in names)
             )
-            live = [each.id for each in self.do(sessions.live, "ber")]
+            live = self.do(live_sessions)
             self.assertEqual(len(live), 1)
             self.assertIn(live[0], names)
 
@@ -177,8 +177,8 @@ class RaceBehaviour(Stores):
             names = [f"s{number}-{each}" for each in NAMES]
             ends = self.race(*(call(sessions.open_session, session(n), said, NOW) for n in names))
             self.assertEqual(ends.count("replayed"), 3)
-            [live] = self.do(sessions.live, "ber")
-            self.assertNotEqual(ends[names.index(live.id)], "replayed")
+            [live] = self.do(live_sessions)
+            self.assertNotEqual(ends[names.index(live)], "replayed")
 
     def test_one_result_of_a_command(self) -> None:
         self.do(nodes.add, node())
@@ -239,11 +239,6 @@ class RaceBehaviour(Stores):
         *written, followed = self.race(write, write, write, follow)
         self.assertEqual(sorted(number for each in written for number in each), followed)
         self.assertEqual(followed, list(range(1, 3 * EVENTS + 1)))
-
-    def test_all_agree_on_a_setting(self) -> None:
-        for number in range(self.rounds):
-            ends = self.race(*(call(settings.agree, f"key-{number}", each) for each in NAMES))
-            self.assertEqual(len(set(ends)), 1)
 
     def test_bound_of_what_was_discovered(self) -> None:
         """It holds whoever reports: each that is new takes the place of another old one."""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from attrs import evolve
-from sqlalchemy import Connection, RowMapping, delete, select, update
+from sqlalchemy import Connection, RowMapping, delete, select
 
 from ...contract.refusals import Rejected
 from ..records import Image, Page
@@ -59,25 +59,6 @@ def of_sites(connection: Connection, names: Collection[str]) -> dict[str, tuple[
         site: tuple(kept[each] for each in found[:MOST_OF_SITE] if each in kept)
         for site, found in wanted.items()
     }
-
-
-def change(connection: Connection, image: Image) -> Image:
-    """
-    :param image: as it is to be, with the revision that was read; its sites stay as they are.
-    :returns: as it is kept.
-    :raises Rejected: ``conflict`` where it has changed meanwhile; ``not-found``.
-    """
-    image = _checked(image)
-    before = get(connection, image.name)
-    after = evolve(
-        image, created_at=before.created_at, revision=image.revision + 1, sites=before.sites
-    )
-    same = (images.c.name == image.name) & (images.c.revision == image.revision)
-    if not connection.execute(update(images).where(same).values(_values(after))).rowcount:
-        raise Rejected("conflict", f"image {image.name} is at revision {before.revision}")
-    for site in after.sites:
-        notify(connection, "spec", site)
-    return after
 
 
 def assign(connection: Connection, image: str, site: str) -> None:

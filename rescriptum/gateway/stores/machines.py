@@ -37,13 +37,6 @@ def get(connection: Connection, name: str) -> Machine:
     return there(next(iter(_made(connection, found)), None), "machine", name)
 
 
-def by_mac(connection: Connection, mac: str) -> Machine | None:
-    """:param mac: in any spelling. :raises Rejected: ``invalid-message`` for what is none."""
-    name = select(machine_macs.c.machine).where(machine_macs.c.mac == _mac(mac))
-    found = connection.execute(name).scalar_one_or_none()
-    return None if found is None else get(connection, found)
-
-
 def listing(
     connection: Connection, site: str | None = None, after: str = "", limit: int = LIMIT
 ) -> Page[Machine]:

@@ -88,13 +88,6 @@ def remove(connection: Connection, node: str, now: int) -> None:
     notify(connection, "lease", site)
 
 
-def set_machine(connection: Connection, node: str, machine: str | None) -> None:
-    """:param machine: that the agent runs on. :raises Rejected: ``not-found``."""
-    changed = update(nodes).where(nodes.c.id == node).values(machine=machine)
-    if not connection.execute(changed).rowcount:
-        raise Rejected("not-found", f"there is no node {node[:128]!r}")
-
-
 def bump(connection: Connection, node: str) -> int:
     """
     Something that the node is to have has changed.

@@ -42,11 +42,6 @@ def listing(
     return by_name(connection, Operator, statement, operators.c.name, after, limit)
 
 
-def set_token(connection: Connection, name: str, token_digest: str) -> None:
-    """The token of before is nobody's any more. :raises Rejected: ``not-found``."""
-    _changed(connection, name, {"token_digest": token_digest})
-
-
 def remove(connection: Connection, name: str, now: int) -> None:
     """:raises Rejected: ``not-found``; ``in-use`` for the last one of scope admin."""
     admins = (operators.c.scope == Scope.ADMIN.value) & operators.c.removed_at.is_(None)

@@ -8,15 +8,13 @@ from sqlalchemy.exc import IntegrityError
 
 from ...contract.refusals import Rejected
 from ...contract.sessions import NONCES_KEPT, Hello
-from ..records import Page, SessionRow
-from .rows import LIMIT, columns, every, named, newest, one
+from ..records import SessionRow
+from .rows import columns, named, one
 from .tables import nodes, nonces, sessions
 from .telling import notify
 
 #: Seconds for which a session is remembered that is over, and how many of one node at the most.
 KEPT, KEPT_OF_NODE = 86_400, 50
-#: Sessions of one site that are looked at: far more than it has nodes.
-MOST = 1000
 
 # Put together once: that takes longer than to execute them, and all agents may come at once.
 _GOES_ON: Final = sessions.c.ended_at.is_(None)
@@ -155,41 +153,11 @@ def end(
     return True
 
 
-def live(connection: Connection, site: str, heard_since: int = 0) -> list[SessionRow]:
-    """
-    :param heard_since: only those that were heard at that time or later.
-    :returns: that go on, the longest-lived first.
-    """
-    mine = (sessions.c.site == site) & sessions.c.ended_at.is_(None)
-    statement = (
-        select(sessions)
-        .where(mine & (sessions.c.heard_at >= heard_since))
-        .order_by(sessions.c.opened_at, sessions.c.id)
-        .limit(MOST)
-    )
-    return every(connection, SessionRow, statement)
-
-
 def of_process(connection: Connection, process: str, ids: Collection[str]) -> set[str]:
     """:returns: which of ``ids`` go on and have their stream at this process."""
     mine = sessions.c.id.in_(sorted(ids)) & sessions.c.ended_at.is_(None)
     statement = select(sessions.c.id).where(mine & (sessions.c.process == process))
     return set(connection.execute(statement).scalars())
-
-
-def of_node(connection: Connection, node: str) -> SessionRow | None:
-    """:returns: the one that goes on."""
-    live = (sessions.c.node == node) & sessions.c.ended_at.is_(None)
-    return one(connection, SessionRow, select(sessions).where(live))
-
-
-def listing(
-    connection: Connection, node: str, after: str = "", limit: int = LIMIT
-) -> Page[SessionRow]:
-    """:returns: of a node, the newest first."""
-    statement = select(sessions).where(sessions.c.node == node)
-    at, key = sessions.c.opened_at, sessions.c.id
-    return newest(connection, SessionRow, statement, at, key, after, limit)
 
 
 def prune(connection: Connection, now: int) -> int:
