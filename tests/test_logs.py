@@ -10,6 +10,7 @@ from twisted.logger import LogEvent, Logger, LogLevel, capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from rescriptum.answers.events import AnswerSent
 from rescriptum.boot import events
 from rescriptum.cli.reference import public_events
 from rescriptum.errors import ConfigError
@@ -17,7 +18,7 @@ from rescriptum.logs import Lines, json_line, observer, opened, text_line
 from rescriptum.values import MAC
 
 PEER = ("192.0.2.7", 2070)
-ANSWER = events.AnswerSent(
+ANSWER = AnswerSent(
     peer=PEER,
     method="GET",
     target="/ipxe/boot?mac=52:54:00:12:34:56",
@@ -146,7 +147,7 @@ class EventTests(SynchronousTestCase):
         events.record(Logger("rescriptum.test", observer=seen.append), ANSWER)  # type: ignore[arg-type]
         loaded = json.loads(json_line(seen[0]))
         self.assertEqual(loaded["event"], "answer.sent")
-        for field in fields(events.AnswerSent):
+        for field in fields(AnswerSent):
             self.assertIn(field.name, loaded)
         self.assertEqual(loaded["mac"], "52:54:00:12:34:56")
 

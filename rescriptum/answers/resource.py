@@ -8,7 +8,7 @@ from typing import Self
 from attrs import field, frozen
 from twisted.logger import Logger
 
-from ..boot.events import AnswerRefused, AnswerSent, MachineInstalled, record
+from ..boot.events import record
 from ..errors import MalformedRequest
 from ..interfaces import Workers
 from ..values import MAC, Secret
@@ -19,6 +19,7 @@ from ..web.routing import Routes, bare
 from .answerset import AnswerSet
 from .composer import Body, Composer
 from .disarm import Moved, disarm
+from .events import AnswerRefused, AnswerSent, MachineInstalled
 from .facts import Facts
 from .replies import Replies, Words
 from .resolution import Chosen, choose, filled

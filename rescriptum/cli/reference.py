@@ -5,10 +5,12 @@ from collections.abc import Iterable, Sequence
 
 from attrs import fields
 
+from ..answers import events as answers_events
 from ..answers.formats.table import ALIASES, FORMATS
 from ..boot import events
 from ..boot.loaders import ARCHITECTURES
 from ..media.families.table import FAMILIES, UNKNOWN
+from ..proxydhcp import events as dhcp_events
 from ..settings import SETTINGS
 from ..snippets.formats import FORMATS as SNIPPETS
 from ..web.routing import STATUSES
@@ -68,7 +70,8 @@ def public_events() -> list[type[events.Event]]:
     """:returns: every event that can be recorded, in the order of the way."""
     found = [
         each
-        for name, each in vars(events).items()
+        for module in (dhcp_events, events, answers_events)
+        for name, each in vars(module).items()
         if isinstance(each, type) and issubclass(each, events.Event)
         if each is not events.Event and not name.startswith("_")
     ]

@@ -7,14 +7,7 @@ from typing import Final, Protocol
 from twisted.logger import Logger
 
 from ..boot.discovery import Discoveries
-from ..boot.events import (
-    DhcpDiscovered,
-    DhcpForeign,
-    DhcpIgnored,
-    DhcpOffered,
-    DhcpRefused,
-    record,
-)
+from ..boot.events import record
 from ..boot.tally import PERIOD, Tally
 from ..errors import MalformedDatagram
 from ..interfaces import Fence
@@ -33,6 +26,7 @@ from .answer import (
     Policy,
     Silence,
 )
+from .events import DhcpDiscovered, DhcpForeign, DhcpIgnored, DhcpOffered, DhcpRefused
 from .foreign import Foreigners
 from .request import Request
 from .wire import decode

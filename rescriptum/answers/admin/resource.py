@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger, LogLevel
 from twisted.python.failure import Failure
 
-from ...boot.events import AdminChanged, AdminRefused, record
+from ...boot.events import record
 from ...errors import (
     MalformedDocument,
     MalformedRequest,
@@ -27,6 +27,7 @@ from ...web.reply import PHRASES, Finished, Reply
 from ...web.request import Request
 from ...web.routing import Routes, status_of
 from ..documents import Document
+from ..events import AdminChanged, AdminRefused
 from ..resolution import resolve
 from ..store import AnswerStore
 from .guard import Change, Conflict, perform
