@@ -5,7 +5,7 @@ from functools import cache
 from attrs import frozen
 from OpenSSL.SSL import TLS1_1_VERSION
 
-from rescriptum.net.pinning import certificate_pin
+from rescriptum.contract.certificates import certificate_pin
 
 from .certificates import CLIENT_AUTH, SERVER_AUTH, Issued, issued
 

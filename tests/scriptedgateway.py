@@ -9,6 +9,7 @@ from twisted.internet import reactor
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.task import deferLater
 
+from rescriptum.contract.certificates import certificate_pin
 from rescriptum.contract.commands import Command, Envelope
 from rescriptum.contract.frames import (
     Accepted,
@@ -41,7 +42,6 @@ from rescriptum.contract.sessions import (
 )
 from rescriptum.contract.specs import LeaseSection, NodeSpec, SiteSpec
 from rescriptum.contract.structure import JSON, parsed, plain, rendered, structured
-from rescriptum.net.pinning import certificate_pin
 from rescriptum.values import Listen
 from rescriptum.web.reply import Finished, Reply, StreamReply
 from rescriptum.web.request import Request

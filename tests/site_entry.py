@@ -19,9 +19,10 @@ from twisted.scripts.twistd import run
 from rescriptum.agent.character import Character
 from rescriptum.agent.config import SiteConfig
 from rescriptum.agent.kinds import Context
-from rescriptum.agent.service import AgentService, fence_clock
+from rescriptum.agent.service import AgentService
 from rescriptum.contract.joining import Role
 from rescriptum.contract.structure import JSON
+from rescriptum.net.clocks import boottime
 from rescriptum.roles import site
 
 RAN, ANSWERS = "RESCRIPTUM_TEST_RAN", "RESCRIPTUM_TEST_ANSWERS"
@@ -93,7 +94,7 @@ def make_site(*arguments: object) -> IService:
 
     def ask() -> None:
         if agent.fence.is_open():
-            append(ANSWERS, f"{agent.fence.epoch} {fence_clock():.3f}")
+            append(ANSWERS, f"{agent.fence.epoch} {boottime():.3f}")
             agent.fence.sent()
 
     if ANSWERS in os.environ:

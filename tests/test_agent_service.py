@@ -12,7 +12,7 @@ from rescriptum.agent.character import Character
 from rescriptum.agent.client import GatewayClient
 from rescriptum.agent.config import AgentConfig
 from rescriptum.agent.desired import SiteSection
-from rescriptum.agent.service import AgentService, boot_id, fence_clock
+from rescriptum.agent.service import AgentService, boot_id
 from rescriptum.agent.settings import url
 from rescriptum.agent.store import DataDirectory, Identity
 from rescriptum.contract.frames import Ack, Desired, Ping, Received, Release
@@ -31,6 +31,7 @@ from rescriptum.contract.sessions import Hello, SecretRequest, Welcome
 from rescriptum.contract.specs import LeaseSection, NodeSpec, SiteSpec
 from rescriptum.contract.structure import JSON, plain, structured
 from rescriptum.errors import ConfigError, RescriptumError, Unavailable
+from rescriptum.net.clocks import boottime
 from tests.agent_kinds import Echo
 from tests.test_agent_link import FakeDoor
 from tests.webclient import InlineWorkers
@@ -160,8 +161,8 @@ class StartTests(ServiceCase):
 
     def test_the_clocks(self) -> None:
         """The fence's goes on, and a boot has a name."""
-        before = fence_clock()
-        self.assertGreaterEqual(fence_clock(), before)
+        before = boottime()
+        self.assertGreaterEqual(boottime(), before)
         self.assertEqual(boot_id(), boot_id())
         self.assertGreater(len(boot_id()), 16)
 

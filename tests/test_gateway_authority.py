@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from OpenSSL import crypto
 from twisted.trial.unittest import SynchronousTestCase
 
+from rescriptum.contract.certificates import certificate_pin
 from rescriptum.gateway.authority import (
     LONGEST_LEAF_DAYS,
     Authority,
     Served,
     chain_pin,
 )
-from rescriptum.net.pinning import certificate_pin
 
 from .certificates import issued
 

@@ -8,6 +8,7 @@ from twisted.web.client import RequestTransmissionFailed, ResponseFailed, Respon
 from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface.verify import verifyObject
 
+from rescriptum.contract.certificates import certificate_pin
 from rescriptum.errors import Unverified
 from rescriptum.net.pinning import (
     ChainInvalid,
@@ -15,7 +16,6 @@ from rescriptum.net.pinning import (
     NameMismatch,
     PinMismatch,
     bmc_policy,
-    certificate_pin,
     gateway_policy,
     why,
 )

@@ -24,6 +24,7 @@ from ..contract.sessions import Hello, SecretRequest
 from ..contract.structure import JSON, plain
 from ..errors import ConfigError, RescriptumError, Unavailable
 from ..interfaces import Workers
+from ..net.clocks import boottime
 from ..values import Problem, Secret
 from .backoff import Backoff
 from .candidate import candidate, joined
@@ -45,11 +46,6 @@ from .store import DataDirectory, Identity
 #: Seconds between two looks at the clocks.
 TICK: Final = 1.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-
-
-def fence_clock() -> float:
-    """:returns: seconds of a clock that nobody sets, and that goes on while the machine sleeps."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def boot_id() -> str:
@@ -89,7 +85,7 @@ class AgentService(Service):
         workers: Workers,
         token: str | None,
         fails: Callable[[str], None],
-        fence: Callable[[], float] = fence_clock,
+        fence: Callable[[], float] = boottime,
         wall: Callable[[], float] = time.time,
     ) -> None:
         """

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ..contract.keys import Pin
+from ..contract.certificates import certificate_pin, is_authority
 
 #: How long a leaf is valid, and a CA; both are replaced when two thirds of it are over.
 LEAF_DAYS: Final = 90
@@ -102,7 +102,7 @@ class Authority:
     def load(cls, pem: bytes) -> "Authority":
         """:raises ValueError: unless it holds a key and its certificate, of a CA."""
         key, chain = _loaded(pem)
-        if not _is_authority(chain[0]):
+        if not is_authority(chain[0]):
             raise ValueError("the certificate is not a CA's")
         return cls(key, chain[0])
 
@@ -113,7 +113,7 @@ class Authority:
     @property
     def pin(self) -> str:
         """``serving_ca_spki_pin`` of the agents."""
-        return _pin(self.certificate)
+        return certificate_pin(self.certificate).text
 
     def renewed(self, now: datetime) -> "Authority":
         """:returns: itself until two thirds of its life are over, then one with the same key."""
@@ -174,8 +174,8 @@ def chain_pin(pem: bytes) -> str | None:
     """
     try:
         chain = x509.load_pem_x509_certificates(pem)
-        authorities = [each for each in chain[1:] if _is_authority(each)]
-        return _pin(authorities[-1]) if authorities else None
+        authorities = [each for each in chain[1:] if is_authority(each)]
+        return certificate_pin(authorities[-1]).text if authorities else None
     except UnsupportedAlgorithm as e:
         raise ValueError("a certificate with a key of an unknown kind") from e
 
@@ -226,26 +226,12 @@ def _general(name: str) -> x509.DNSName | x509.IPAddress:
     return x509.DNSName(name)
 
 
-def _is_authority(certificate: x509.Certificate) -> bool:
-    try:
-        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    except x509.ExtensionNotFound:
-        return False
-
-
 def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(issuer)
     except (InvalidSignature, ValueError, TypeError):
         return False
     return True
-
-
-def _pin(certificate: x509.Certificate) -> str:
-    spki = certificate.public_key().public_bytes(
-        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-    return Pin.of_spki(spki).text
 
 
 def _pem(key: ec.EllipticCurvePrivateKey, chain: Sequence[x509.Certificate]) -> bytes:

@@ -7,9 +7,7 @@ from typing import Final
 
 from attrs import field, frozen
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import (
-    BasicConstraints,
     Certificate,
     DNSName,
     ExtendedKeyUsage,
@@ -30,6 +28,7 @@ from twisted.python.failure import Failure
 from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
+from ..contract.certificates import certificate_pin, is_authority
 from ..contract.keys import Pin
 from ..errors import Unverified
 from ..values import printable
@@ -66,12 +65,6 @@ Check = Callable[[SSL.Connection], None]
 Clock = Callable[[], datetime]
 
 
-def certificate_pin(certificate: Certificate) -> Pin:
-    """:returns: of the SubjectPublicKeyInfo, which a renewed certificate keeps."""
-    key = certificate.public_key()
-    return Pin.of_spki(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
-
-
 @frozen
 class ServingCA:
     """
@@ -99,7 +92,7 @@ class ServingCA:
         if not presented:
             raise ChainInvalid("the server presents no certificate")
         leaf, others = presented[0], presented[1:]
-        anchors = [each for each in others if _is_authority(each) and self._pinned(each)]
+        anchors = [each for each in others if is_authority(each) and self._pinned(each)]
         if not anchors:
             raise PinMismatch(self._other_keys(leaf, others))
         if not _may_serve(leaf):  # a store's verdict is on no purpose
@@ -286,13 +279,6 @@ def _said(error: SSL.Error) -> str:
     first, *rest = error.args or ([],)
     reasons = [each[-1] for each in first] if isinstance(first, list) else rest
     return ", ".join(map(str, reasons))
-
-
-def _is_authority(certificate: Certificate) -> bool:
-    try:
-        return certificate.extensions.get_extension_for_class(BasicConstraints).value.ca
-    except ExtensionNotFound:
-        return False
 
 
 def _may_serve(leaf: Certificate) -> bool:

@@ -18,7 +18,7 @@ from twisted.internet.interfaces import (
 from ..agent.character import Character
 from ..agent.client import GatewayClient
 from ..agent.config import AgentConfig, BootConfig, SiteConfig
-from ..agent.service import AgentService, fence_clock
+from ..agent.service import AgentService
 from ..agent.store import DataDirectory
 from ..boot.bootparams import BootParameters
 from ..boot.discovery import Discoveries
@@ -37,6 +37,7 @@ from ..contract.sessions import SecretRequest
 from ..contract.specs import CacheImage
 from ..contract.structure import JSON, plain
 from ..errors import NotFound
+from ..net.clocks import boottime
 from ..net.udp import UDP
 from ..net.workers import WorkerPool
 from ..proxydhcp.answer import BootFiles, Policy
@@ -151,7 +152,7 @@ class Booting:
     def attach(self, agent: AgentService, client: GatewayClient, parent: MultiService) -> None:
         """:param agent: of that character; it starts before what is attached to it."""
         self._agent = agent
-        self._grants = Grants(agent.fence, partial(secrets.token_bytes, 16), fence_clock)
+        self._grants = Grants(agent.fence, partial(secrets.token_bytes, 16), boottime)
         self._images: _Images | None = None
         mounts: dict[str, Application] = {}
         if self._url:
@@ -169,7 +170,7 @@ class Booting:
             self._parts(),
             self._kept.open,
             self._changed,
-            lambda: self._kept.discovered.report_in(fence_clock()),
+            lambda: self._kept.discovered.report_in(boottime()),
             agent.look,
         )
         self._server.setServiceParent(parent)
@@ -186,7 +187,7 @@ class Booting:
             self._images,
             self._agent,
             time.time,
-            fence_clock,
+            boottime,
         )
 
     def _cache(self) -> CacheService:
@@ -216,7 +217,7 @@ class Booting:
             self._kept,
             self._agent.fence,
             vouching,
-            Asked(vouching, agent.join_encryption_pin, fence_clock),
+            Asked(vouching, agent.join_encryption_pin, boottime),
             images=self._images,
             loaders=None if self._listed is None else LoaderTree(self._listed),
             now=time.time,

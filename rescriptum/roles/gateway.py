@@ -13,6 +13,7 @@ from ..gateway.service import GatewayService, Reactor, Surroundings
 from ..gateway.stores.locations import threads
 from ..logs import observer
 from ..net.addresses import derived_host, host_addresses
+from ..net.clocks import boottime
 from ..net.workers import WorkerPool
 from ..values import Problem
 from .root import Root
@@ -29,11 +30,6 @@ def own_names() -> tuple[str, ...]:
         "::1",
     )
     return tuple(dict.fromkeys(each.lower() for each in found if each.isascii() and each))
-
-
-def boottime() -> float:
-    """:returns: seconds of a clock that goes on while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def make_gateway(config: Config, reactor: Reactor, daemon: bool = False) -> IService:

@@ -15,10 +15,10 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
-from rescriptum.agent.service import fence_clock
 from rescriptum.contract.commands import Command, Result
 from rescriptum.contract.frames import Journalled, Ping, Refused, Release, ResultFrame, Status
 from rescriptum.contract.structure import JSON
+from rescriptum.net.clocks import boottime
 from tests.agentprocess import CLI, ENTRY, TWISTD, AgentProcess, asked
 from tests.processes import ROOT, free_port
 from tests.relay import Relay
@@ -415,7 +415,7 @@ class LeaseTests(AgentCase):
         """A process that stands still for longer than its lease gives at most one late answer."""
         agent = await self.active()
         agent.process.send_signal(signal.SIGSTOP)
-        stopped = fence_clock()
+        stopped = boottime()
         await self.seconds(self.ttl + 1)
         self.taken_over()
         agent.process.send_signal(signal.SIGCONT)
@@ -431,7 +431,7 @@ class LeaseTests(AgentCase):
         """
         agent = await self.active()
         self.relay.holds = True
-        cut = fence_clock()
+        cut = boottime()
         self.gateway.say(Ping())
         await self.seconds(self.ttl + 1)
         self.assertLessEqual(self.answers_after(cut + self.ttl), 1)

@@ -18,6 +18,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 
 from rescriptum.agent.client import EXCHANGE, GatewayClient, Session
+from rescriptum.contract.certificates import certificate_pin
 from rescriptum.contract.frames import Accepted, Ack, Heartbeat, Ping, Received, Release
 from rescriptum.contract.joining import Attestor, Joined, JoinRequest, Keys, Role
 from rescriptum.contract.refusals import Rejected
@@ -25,7 +26,7 @@ from rescriptum.contract.sessions import Problem, SecretAnswer, SecretRequest, W
 from rescriptum.contract.structure import LONGEST_DOCUMENT, rendered
 from rescriptum.errors import RescriptumError, Unavailable, Unverified
 from rescriptum.net.connections import Connections
-from rescriptum.net.pinning import certificate_pin, gateway_policy
+from rescriptum.net.pinning import gateway_policy
 from tests.certificates import ChainServer, Issued, issued
 
 NAME = "gw.internal"

@@ -195,9 +195,9 @@ MUTATIONS = (
         "pass",
         9,
     ),
-    Mutation("any certificate is a CA", "_is_authority(each) and ", "", 1),
+    Mutation("any certificate is a CA", "is_authority(each) and ", "", 1),
     Mutation(
-        "the leaf may be the CA", "for each in others if _is", "for each in presented if _is", 1
+        "the leaf may be the CA", "for each in others if is", "for each in presented if is", 1
     ),
     Mutation("no name", "_check_name(leaf, self.name)", "pass", 3),
     Mutation(
