@@ -134,7 +134,11 @@ def entry(kind: BootKind = BootKind.RAMDISK, **changes: object) -> BootEntry:
 
 @define(slots=False)
 class Server:
-    """A boot server without a listener. :ivar dropped: machines whose entries went."""
+    """
+    A boot server without a listener.
+
+    :ivar dropped: machines whose entries went. :ivar ramdisk: whether it has one.
+    """
 
     here: Path
     lease: Lease = field(factory=Lease)
@@ -145,6 +149,7 @@ class Server:
     clock: Clock = field(factory=Clock)
     url: str = "http://192.0.2.1:8080"
     found: int = 0
+    ramdisk: bool = True
 
     def __attrs_post_init__(self) -> None:
         self.kept = Kept(
@@ -156,6 +161,7 @@ class Server:
             gateway="https://gw.example:8443", site="lyon", serving_ca_pin="sha256/abc"
         )
         x86_64 = Ramdisk(self.here / "kernel", self.here / "initrd")
+        x86_64 = x86_64 if self.ramdisk else Ramdisk(None, None)
         ramdisks = {"": x86_64, "-arm64": Ramdisk(None, None)}
         self.tree = BootTree(
             Place(self.url, parameters, "console=ttyS0", ramdisks),

@@ -172,6 +172,13 @@ class ScriptTests(ScriptCase):
             said, "#!ipxe\necho This boot server has no ramdisk for arm64-efi\nexit 1\n"
         )
 
+    def test_no_ramdisk_for_who_does_not_say(self) -> None:
+        """What they are taken for is named: a blank helps nobody."""
+        self.server = Server(self.server.here, ramdisk=False)
+        self.server.kept.entries.put(entry())
+        said = self.told(f"/boot/ipxe?mac={MACHINE}")
+        self.assertEqual(said, "#!ipxe\necho This boot server has no ramdisk for x86_64\nexit 1\n")
+
     def test_without_a_token(self) -> None:
         """An entry that has none asks nobody for anything."""
         self.server.kept.entries.put(entry(token_ref=""))

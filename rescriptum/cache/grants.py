@@ -8,7 +8,7 @@ a restart forgets them all, and nothing but the first digits of a token's digest
 from collections.abc import Callable
 from functools import cached_property
 from hashlib import sha256
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from attrs import field, frozen
 
@@ -24,30 +24,19 @@ MOST: Final = 1024
 _LONGEST: Final = 64
 
 
-class _Lasting(Protocol):
-    @property
-    def lapses(self) -> float: ...
-    @property
-    def key(self) -> bytes: ...
-
-
 @frozen
-class BootGrant:
+class _Grant:
     """
-    Any cached image, for one machine that boots.
-
     :ivar token: what stands in the URL.
-    :ivar epoch: of the boot lease at the issue: under no other one is it redeemed.
     :ivar lapses: seconds, of the clock that the table of grants has.
     """
 
     token: str = field(repr=False)
-    mac: MAC
-    epoch: int
     lapses: float
 
     @cached_property
     def key(self) -> bytes:
+        """What it is found by."""
         return _key(self.token)
 
     @property
@@ -57,21 +46,22 @@ class BootGrant:
 
 
 @frozen
-class FirmwareGrant:
+class BootGrant(_Grant):
+    """
+    Any cached image, for one machine that boots.
+
+    :ivar epoch: of the boot lease at the issue: under no other one is it redeemed.
+    """
+
+    mac: MAC
+    epoch: int
+
+
+@frozen
+class FirmwareGrant(_Grant):
     """One image, for a BMC: not bound to the boot lease. :ivar digest: SHA-256 in hex."""
 
-    token: str = field(repr=False)
     digest: str
-    lapses: float
-
-    @cached_property
-    def key(self) -> bytes:
-        return _key(self.token)
-
-    @property
-    def name(self) -> str:
-        """What logs call it."""
-        return self.key.hex()[:8]
 
 
 def _key(token: str) -> bytes:
@@ -79,7 +69,7 @@ def _key(token: str) -> bytes:
     return sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-_G = TypeVar("_G", bound=_Lasting)
+_G = TypeVar("_G", bound=_Grant)
 
 
 class _Table(Generic[_G]):
@@ -153,7 +143,8 @@ class Grants:
         epoch = self._fence.epoch
         lapses = self._seconds() + (BOOT if lasting is None else lasting)
         known = next((each for each in self._of(mac) if each.epoch == epoch), None)
-        grant = BootGrant(known.token if known else self._new_token().hex(), mac, epoch, lapses)
+        token = known.token if known else self._new_token().hex()
+        grant = BootGrant(token, lapses, mac, epoch)
         self._boot.add(grant)
         return grant
 
@@ -167,7 +158,7 @@ class Grants:
 
     def firmware(self, digest: str) -> FirmwareGrant:
         """Grant a BMC one image for two hours."""
-        grant = FirmwareGrant(self._new_token().hex(), digest, self._seconds() + FIRMWARE)
+        grant = FirmwareGrant(self._new_token().hex(), self._seconds() + FIRMWARE, digest)
         self._firmware.add(grant)
         return grant
 

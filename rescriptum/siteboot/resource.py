@@ -187,7 +187,8 @@ class BootTree:
         place = self._place
         suffix = "-arm64" if asking.arm64 else ""
         if place.ramdisks[suffix].kernel is None:
-            return self._failed(entry, f"This boot server has no ramdisk for {asking.architecture}")
+            kind = asking.architecture or "x86_64"  # what all are taken for that do not say
+            return self._failed(entry, f"This boot server has no ramdisk for {kind}")
         parameters = evolve(place.parameters, mac=str(entry.mac), jwk=key, token=token)
         try:
             if token:
