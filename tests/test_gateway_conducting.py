@@ -116,7 +116,7 @@ class Case(gateway_stores.OverSQLite, SynchronousTestCase):
     def begin(self, kind: str = "deploy", **parameters: object) -> str:
         def begun(connection: Connection) -> Workflow:
             said = {**IMAGE, **parameters} if kind == "deploy" else parameters
-            return start(connection, self.means(), kind, "m1", said, "ada", int(self.now))
+            return start(self.means(), connection, kind, "m1", said, "ada", int(self.now))
 
         name = self.do(begun).id
         self.look()
@@ -238,14 +238,14 @@ class DeployTests(Case):
         image = Image("debian", "cd" * 32, "https://images.example.com/x", "zstd", created_at=NOW)
         self.do(images.create, image, NOW)
         made = self.do(
-            lambda c: start(c, self.means(), "deploy", "m1", {"image": "debian"}, "ada", NOW)
+            lambda c: start(self.means(), c, "deploy", "m1", {"image": "debian"}, "ada", NOW)
         )
         self.assertEqual(made.parameters["sha256"], "cd" * 32)
         self.assertEqual(made.parameters["format"], "zstd")
 
     def test_what_cannot_begin(self) -> None:
         def begin(kind: str, machine: str, parameters: JSON) -> Callable[[Connection], Workflow]:
-            return lambda c: start(c, self.means(), kind, machine, parameters, "ada", NOW)
+            return lambda c: start(self.means(), c, kind, machine, parameters, "ada", NOW)
 
         self.do(machines.create, Machine("bare", "ber", ()), NOW)
         for code, kind, machine, parameters in (

@@ -46,8 +46,8 @@ class Means:
 
 
 def start(
-    connection: Connection,
     means: Means,
+    connection: Connection,
     kind: str,
     machine: str,
     parameters: JSON,

@@ -14,7 +14,6 @@ from twisted.logger import Logger
 
 from .. import __version__
 from ..contract.refusals import Rejected
-from ..contract.structure import JSON
 from ..errors import ConfigError
 from ..net.keyfiles import KeyFiles
 from ..net.watch import Watch
@@ -35,7 +34,6 @@ from .conductor import Conductor
 from .config import Config
 from .hub import Hub
 from .keyring import SERVED, Keyring
-from .records import Workflow
 from .signer import Signer
 from .store import pins, prepared, worker
 from .stores import discovered, events, sessions, tokens
@@ -163,7 +161,7 @@ class GatewayService(Service):
             pins=told,
             seal=means.seal,
             worker=means.worker,
-            start=partial(_begin, means),
+            start=partial(start, means),
             version=__version__,
         )
         return Mounted(agents, {"api": Operators(self._database, self._feed, operators)})
@@ -261,18 +259,6 @@ class GatewayService(Service):
         now = int(self._around.now())
         kept = self._config.events_days * 86_400
         await self._database.run(partial(_prune, now=now, kept=kept))
-
-
-def _begin(
-    means: Means,
-    connection: Connection,
-    kind: str,
-    machine: str,
-    parameters: JSON,
-    operator: str,
-    now: int,
-) -> Workflow:
-    return start(connection, means, kind, machine, parameters, operator, now)
 
 
 def _prune(connection: Connection, now: int, kept: int) -> None:
