@@ -1,0 +1,1 @@
+"""The one way to BMCs: Redfish by our own client, IPMI and others by drivers."""
