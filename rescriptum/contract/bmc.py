@@ -78,7 +78,7 @@ class InsertMedia:
 class RotateCredential:
     """Of ``management.rotateCredential``. :ivar newCredentialRef: the secret that is to hold."""
 
-    newCredentialRef: str = field(validator=name())  # noqa: N815 - as it travels
+    newCredentialRef: str = field(validator=name())
 
 
 @frozen
