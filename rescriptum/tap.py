@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NoReturn, cast
 
+from attrs import evolve
 from twisted.application.service import IService
 from twisted.python.usage import Options as UsageOptions
 from twisted.python.usage import UsageError
@@ -17,6 +18,7 @@ from .logs import STREAMS
 from .values import Problem
 
 if TYPE_CHECKING:
+    from .agent.booted import Booted
     from .agent.config import SiteConfig
     from .gateway.config import Config as GatewayConfig
 
@@ -74,7 +76,25 @@ class ServeOptions(RoleOptions):
     )
 
 
-class SiteOptions(RoleOptions):
+class AgentOptions(RoleOptions):
+    """What agents share: they are not configured as the boot server is, and take no arguments."""
+
+    role: ClassVar[str]
+
+    def parseOptions(self, options: Sequence[str] | None = None) -> None:
+        """What is not an option of this role ends here, by exit code 2."""
+        try:
+            super().parseOptions(options)
+        except UsageError as e:
+            _refuse(ConfigError([Problem(f"twistd rescriptum {self.role}", str(e))]))
+
+    def parseArgs(self, *extra: str) -> None:
+        """:raises UsageError: for any: files are named by options."""
+        if extra:
+            raise UsageError(f"takes no argument, and got {extra[0]!r}")
+
+
+class SiteOptions(AgentOptions):
     """
     The site agent.
 
@@ -82,6 +102,7 @@ class SiteOptions(RoleOptions):
     :ivar token: for joining; None: none was given.
     """
 
+    role = "site"
     synopsis = "[--config FILE]"
     longdesc = (
         "The site agent: one session with a gateway, for the machines of one site. It joins with a"
@@ -99,18 +120,6 @@ class SiteOptions(RoleOptions):
     site: "SiteConfig"
     token: str | None
 
-    def parseOptions(self, options: Sequence[str] | None = None) -> None:
-        """What is not an option of this role ends here, by exit code 2."""
-        try:
-            super().parseOptions(options)
-        except UsageError as e:
-            _refuse(ConfigError([Problem("twistd rescriptum site", str(e))]))
-
-    def parseArgs(self, *extra: str) -> None:
-        """:raises UsageError: for any: a file is named by ``--config``."""
-        if extra:
-            raise UsageError(f"takes no argument, and got {extra[0]!r}")
-
     def postOptions(self) -> None:
         """A configuration that cannot start ends here, with all its problems, by exit code 2."""
         try:
@@ -123,6 +132,56 @@ class SiteOptions(RoleOptions):
             self.token = _token(self["token-file"])
         except ConfigError as e:
             _refuse(e)
+
+
+class RamdiskOptions(AgentOptions):
+    """
+    The ramdisk agent.
+
+    :ivar booted: what its kernel was told; there once the options are parsed.
+    """
+
+    role = "ramdisk"
+    synopsis = "[--cmdline FILE] [--data-dir DIR]"
+    longdesc = (
+        "The ramdisk agent: joins from the kernel's command line, which a site agent has written,"
+        " and does to this machine what a workflow says: wipe, write an image, boot it."
+    )
+    optParameters: ClassVar[list[list[str | None]]] = [
+        ["cmdline", None, "/proc/cmdline", "Where the kernel's command line is read."],
+        ["data-dir", "d", "/run/rescriptum", "Where identity and journal are, for this boot."],
+        ["root", None, "/", "For tests: where /proc, /sys and /dev are."],
+    ]
+    optFlags: ClassVar[list[list[str | None]]] = [
+        ["fake-hardware", None, "For tests: the gateway may be reached by http://."],
+    ]
+
+    booted: "Booted"
+
+    def postOptions(self) -> None:
+        """What cannot start ends here: by 2 for what is missing or wrong, by 1 for a wrong key."""
+        try:
+            from .agent.booted import LONGEST, booted, sealing_pin
+            from .contract.refusals import Rejected
+        except ModuleNotFoundError as e:
+            _lacks("ramdisk", e)
+
+        file, fake = self["cmdline"], bool(self["fake-hardware"])
+        try:
+            with open(file, encoding="ascii", errors="replace") as opened:
+                line = opened.read(LONGEST)
+            self.booted = booted(line, file, Path(self["data-dir"]), fake)
+        except OSError as e:
+            _refuse(ConfigError([Problem(file, f"cannot be read: {e.strerror}")]))
+        except ConfigError as e:
+            _refuse(e)
+        agent = self.booted.agent
+        try:
+            pinned = sealing_pin(self.booted.jwk, agent.join_encryption_pin)
+        except Rejected as e:
+            sys.stderr.write(f"error: {file}: bc.jwk: {e}. {e.refusal.advice}\n")
+            raise SystemExit(1) from None
+        self.booted = evolve(self.booted, agent=evolve(agent, join_encryption_pin=pinned))
 
 
 def _lacks(role: str, error: ModuleNotFoundError) -> NoReturn:
@@ -183,10 +242,11 @@ class GatewayOptions(RoleOptions):
 class Options(ServeOptions):
     """``twistd rescriptum [ROLE]``; without a role, the boot server."""
 
-    synopsis = "[serve | site | gateway] [--config FILE]"
+    synopsis = "[serve | site | ramdisk | gateway] [--config FILE]"
     subCommands: ClassVar[list[list[object]]] = [
         ["serve", None, ServeOptions, "The boot server (also without a role)."],
         ["site", None, SiteOptions, "The site agent of a gateway."],
+        ["ramdisk", None, RamdiskOptions, "The agent in a machine's ramdisk."],
         ["gateway", None, GatewayOptions, "The gateway: the control plane of agents."],
     ]
 
@@ -202,6 +262,8 @@ def makeService(options: Options) -> IService:
     role = options.subOptions if options.subCommand else None
     if isinstance(role, SiteOptions):
         return _site(options, reactor)
+    if isinstance(role, RamdiskOptions):
+        return _ramdisk(options, reactor)
     if isinstance(role, GatewayOptions):
         return _gateway(options, reactor)
 
@@ -233,6 +295,20 @@ def _site(options: Options, reactor: object) -> IService:
         chosen.token,
         bool(chosen["fake-hardware"]),
         daemon,
+    )
+
+
+def _ramdisk(options: Options, reactor: object) -> IService:
+    from .roles.ramdisk import character, make_ramdisk
+    from .roles.site import Reactor
+
+    chosen, twistd = options.subOptions, options.parent
+    return make_ramdisk(
+        chosen.booted,
+        cast(Reactor, reactor),
+        character(chosen.booted),
+        bool(chosen["fake-hardware"]),
+        twistd is not None and not twistd["nodaemon"],
     )
 
 

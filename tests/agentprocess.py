@@ -1,4 +1,4 @@
-"""Site agents as processes of their own, and what they say of themselves."""
+"""Agents as processes of their own, and what they say of themselves."""
 
 import http.client
 import json
@@ -28,14 +28,19 @@ class AgentProcess:
     """
 
     def __init__(
-        self, here: Path, *argv: str, entry: Sequence[str] = ENTRY, **environ: str
+        self,
+        here: Path,
+        *argv: str,
+        entry: Sequence[str] = ENTRY,
+        role: str = "site",
+        **environ: str,
     ) -> None:
         self.here = here
         self._log = here / "log"
         kept = {key: value for key, value in os.environ.items() if not key.startswith("RESCRIPTUM")}
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*entry, "-n", "--pidfile=", "rescriptum", "site", *argv],
+                [*entry, "-n", "--pidfile=", "rescriptum", role, *argv],
                 env={**kept, "PYTHONPATH": str(ROOT), **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -161,6 +161,9 @@ class AgentService(Service):
             trust = Trust.of(self._directory.trust())
             inputs, runner = self._assemble(self._identity, trust)
             await runner.start()
+            found = await self._character.inventory()
+            if found is not None:
+                self.inventory(found)
         except Rejected as e:
             self._fails(f"{e}. {e.refusal.advice}")
             return
@@ -190,7 +193,16 @@ class AgentService(Service):
     async def _join(self) -> Identity:
         config = self._config
         key = candidate(self._directory, self._token or "", self._wall())
-        who = Applying(self._character.role, config.site, self._token or "", key, self._boot_id)
+        own = self._character
+        who = Applying(
+            own.role,
+            config.site,
+            self._token or "",
+            key,
+            self._boot_id,
+            own.attestation,
+            await own.inventory(),
+        )
         pins = JoinPins(config.join_signing_pin, config.join_encryption_pin)
         asking = asked(
             await self._client.keys(), pins, who, secrets.token_urlsafe(24), int(self._wall())

@@ -110,7 +110,7 @@ _WIPE: Final = _on_ramdisk(
     "disk.wipe",
     lambda facts: {
         "mode": _text(facts, "wipe", "quick"),
-        "disks": facts.parameters.get("disks", "all"),
+        "disks": facts.parameters.get("disks", []),
     },
     attested=True,
     seconds=6 * 3600,

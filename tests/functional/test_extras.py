@@ -38,6 +38,11 @@ class MissingExtrasTests(SynchronousTestCase):
         self.assertEqual(code, 2)
         self.assertIn("twistd rescriptum site: needs joserfc: install rescriptum[site]", line)
 
+    def test_ramdisk(self) -> None:
+        code, line = self.told("ramdisk", "--cmdline", "/nonexistent")
+        self.assertEqual(code, 2)
+        self.assertIn("twistd rescriptum ramdisk: needs joserfc: install rescriptum[ramdisk]", line)
+
     def test_gateway(self) -> None:
         code, line = self.told("gateway", "--data-dir", self.mktemp())
         self.assertEqual(code, 2)
