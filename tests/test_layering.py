@@ -22,6 +22,7 @@ WORLD = (
 SHELL_NAMES = {"protocol", "resource", "client", "store", "service"}
 SHELL_NAMES |= {
     "runner",
+    "queue",
     "config",
     "sources",
     "contradictions",

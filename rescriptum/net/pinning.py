@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Final
 
 from attrs import field, frozen
@@ -30,11 +31,13 @@ from zope.interface import implementer
 
 from ..contract.certificates import certificate_pin, is_authority
 from ..contract.keys import Pin
-from ..errors import Unverified
-from ..values import printable
+from ..errors import ConfigError, Unverified
+from ..values import Problem, printable
 
 #: How many pins or names of a stranger's certificates an error repeats.
 _SHOWN: Final = 5
+#: OpenSSL's SSL_OP_LEGACY_SERVER_CONNECT, which pyOpenSSL does not name.
+_LEGACY_SERVERS: Final = 0x4
 
 
 class PinMismatch(Unverified):
@@ -156,10 +159,12 @@ class PinnedPolicy:
 
     :ivar check: raises for a connection that is not trusted; whatever it raises, there is none.
     :ivar indicated: the name that is asked for; never an address (RFC 6066 section 3).
+    :ivar legacy: whether old TLS will do.
     """
 
     check: Check
     indicated: str | None = field(default=None)
+    legacy: bool = False
 
     def creatorForNetloc(self, hostname: bytes, port: int) -> "PinnedPolicy":
         return self
@@ -176,9 +181,7 @@ class PinnedPolicy:
             except BaseException:  # noqa: BLE001 - what leaves this is printed and forgotten
                 tlsProtocol.failVerification(Failure())
 
-        context = SSL.Context(SSL.TLS_CLIENT_METHOD)
-        context.set_min_proto_version(SSL.TLS1_2_VERSION)
-        context.set_session_cache_mode(SSL.SESS_CACHE_OFF)  # a resumed session shows no chain
+        context = _context(self.legacy)
         context.set_verify(SSL.VERIFY_NONE)  # OpenSSL knows no anchor of ours: the check decides
         context.set_info_callback(handshake)
         connection = SSL.Connection(context, None)
@@ -190,19 +193,31 @@ class PinnedPolicy:
 @implementer(IPolicyForHTTPS, IOpenSSLClientConnectionCreator)
 class SystemPolicy:
     """
-    The system's trust store, and one configured name in place of the URL's host.
+    A trust store, usually the system's, and one configured name in place of the URL's host.
 
     Not Twisted's ``optionsForClientTLS``: in 26.10 a certificate without any ``subjectAltName``
     that a trusted CA signed passes it under every name.
     """
 
-    def __init__(self, name: str) -> None:
-        """:param name: which the leaf must have, DNS or address."""
+    def __init__(self, name: str, authorities: Path | None = None, legacy: bool = False) -> None:
+        """
+        :param name: which the leaf must have, DNS or address.
+        :param authorities: certificates in PEM, which are trusted in place of the system's.
+        :param legacy: whether old TLS will do.
+        :raises ConfigError: when they cannot be read.
+        """
         self._name = name
-        self._context = SSL.Context(SSL.TLS_CLIENT_METHOD)  # one: reading the store takes 10 ms
-        self._context.set_min_proto_version(SSL.TLS1_2_VERSION)
-        self._context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
-        self._context.set_default_verify_paths()
+        self._context = _context(legacy)  # one: reading the store takes 10 ms
+        if authorities is None:
+            self._context.set_default_verify_paths()
+            return
+        try:
+            authorities.read_bytes()
+            self._context.load_verify_locations(str(authorities))
+        except OSError as e:
+            raise ConfigError([Problem(str(authorities), e.strerror or str(e))]) from e
+        except SSL.Error as e:
+            raise ConfigError([Problem(str(authorities), "no certificates in PEM")]) from e
 
     def creatorForNetloc(self, hostname: bytes, port: int) -> "SystemPolicy":
         return self
@@ -251,9 +266,33 @@ def gateway_policy(
     return PinnedPolicy(check, None if _is_address(server_name) else server_name)
 
 
-def bmc_policy(pin: str) -> IPolicyForHTTPS:
-    """:raises ValueError: for a pin that is none."""
-    return PinnedPolicy(OwnKey(Pin.parse(pin)))
+def bmc_policy(pin: str, legacy: bool = False) -> IPolicyForHTTPS:
+    """
+    :param legacy: whether old TLS will do.
+    :raises ValueError: for a pin that is none.
+    """
+    return PinnedPolicy(OwnKey(Pin.parse(pin)), legacy=legacy)
+
+
+def unverified_policy(legacy: bool = False) -> IPolicyForHTTPS:
+    """:returns: what takes whoever answers: only for who was told so by name."""
+    return PinnedPolicy(_anybody, legacy=legacy)
+
+
+def _anybody(_: SSL.Connection) -> None:
+    """It is whoever it is."""
+
+
+def _context(legacy: bool) -> SSL.Context:
+    context = SSL.Context(SSL.TLS_CLIENT_METHOD)
+    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)  # a resumed session shows no chain
+    if legacy:  # TLS 1.0, RSA key exchange, DH of 1024 bits, no RFC 5746 (W209)
+        context.set_min_proto_version(SSL.TLS1_VERSION)
+        context.set_cipher_list(b"ALL:!aNULL:!eNULL:@SECLEVEL=0")
+        context.set_options(_LEGACY_SERVERS)
+    else:
+        context.set_min_proto_version(SSL.TLS1_2_VERSION)
+    return context
 
 
 def why(failure: Failure | Exception) -> Exception:
