@@ -1,5 +1,6 @@
 """What every driver is to whoever asks a BMC: one operation in, its data out."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from attrs import field, frozen
@@ -16,6 +17,10 @@ class Credential:
     password: Secret = field(repr=False)
 
 
+def quiet(data: dict[str, object]) -> None:
+    """Of whoever does not want to know how far an operation has come."""
+
+
 @frozen
 class Asked:
     """
@@ -25,6 +30,7 @@ class Asked:
     :ivar replacement: the credential that is to hold, of a rotation.
     :ivar image_url: where a BMC fetches a firmware image that was verified.
     :ivar seconds: until nobody waits for it any more.
+    :ivar progress: told now and then how far an operation has come that takes long; no secret.
     """
 
     operation: Operation
@@ -33,6 +39,7 @@ class Asked:
     replacement: Credential | None = None
     image_url: str = ""
     seconds: float = 60
+    progress: Callable[[dict[str, object]], None] = field(default=quiet, repr=False, eq=False)
 
 
 class Driver(Protocol):

@@ -1,0 +1,1 @@
+"""IPMI by ipmitool: for BMCs without Redfish."""
