@@ -77,6 +77,7 @@ class OperatorCase(OverSQLite):
             seal=lambda name, value: f"sealed {name} ".encode() + bytes(reversed(value)),
             worker=lambda: self.worker,
             start=self.begun,
+            cancel=workflows.cancel,
             version=VERSION,
         )
         self.operators = Operators(self.database, self.feed, self.means)

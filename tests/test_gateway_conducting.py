@@ -1,6 +1,7 @@
 """Tests for ``rescriptum.gateway.conducting``, ``conductor`` and ``standings``."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
@@ -27,7 +28,7 @@ from rescriptum.gateway.records import (
     Workflow,
     WorkflowState,
 )
-from rescriptum.gateway.signing import Worker
+from rescriptum.gateway.signing import Draft, Worker
 from rescriptum.gateway.statements import approval, certificate
 from rescriptum.gateway.stores import (
     batches,
@@ -163,6 +164,10 @@ class Case(gateway_stores.OverSQLite, SynchronousTestCase):
         self.do(joined)
         self.look()
 
+    def cancel(self, name: str, reason: str = "cancelled by ada") -> bool:
+        """As an operator does, whichever process is asked."""
+        return self.do(partial(cancel, self.means("g9")), name, reason, int(self.now))
+
     def boot(self, name: str) -> None:
         """Everything until the ramdisk has joined."""
         for _ in range(3):
@@ -186,6 +191,7 @@ class DeployTests(Case):
                 ("disk.wipe", "rd"),
                 ("image.write", "rd"),
                 ("boot.kexec", "rd"),
+                ("boot.clear", "node-1"),
             ],
         )
         row = self.row(name)
@@ -285,13 +291,13 @@ class DeployTests(Case):
         self.later(STEP_SECONDS + 1)
         row = self.row(name)
         self.assertEqual(row.reason, "power.setPower: timeout: a site agent")
-        self.assertEqual(self.sent(name)[-1].state, CommandState.REVOKED)
+        self.assertEqual(self.sent(name)[2].state, CommandState.REVOKED)
 
     def test_cancelled(self) -> None:
         """What its agents have not begun is taken back, and nothing more is sent."""
         name = self.begin()
-        self.assertTrue(self.do(cancel, name, "cancelled by ada", NOW))
-        self.assertFalse(self.do(cancel, name, "cancelled by bob", NOW))
+        self.assertTrue(self.cancel(name, "cancelled by ada"))
+        self.assertFalse(self.cancel(name, "cancelled by bob"))
         self.look()
         self.assertEqual(self.row(name).state, WorkflowState.CANCELLED)
         self.assertEqual(self.sent(name)[0].state, CommandState.REVOKED)
@@ -301,6 +307,87 @@ class DeployTests(Case):
         """Not while a workflow is about it."""
         self.begin()
         self.refused("in-use", machines.remove, "m1")
+
+
+class OverTests(Case):
+    """Once a workflow is over its machine is not led into the ramdisk again, however it ended."""
+
+    def cleared(self, name: str) -> list[CommandRow]:
+        return [each for each in self.sent(name) if each.kind == "boot.clear"]
+
+    def payloads(self, name: str) -> list[JSON]:
+        return [Draft.stored(each.claims).command.payload for each in self.cleared(name)]
+
+    def deliver(self, command: CommandRow) -> None:
+        self.do(commands.delivered, [command.id], int(self.now))
+
+    def test_done(self) -> None:
+        """Not before: the ramdisk reads its image under the entry."""
+        name = self.begin()
+        self.boot(name)
+        for _ in range(3):
+            self.assertEqual(self.cleared(name), [])
+            self.answer(self.sent(name)[-1])
+        self.assertEqual(self.row(name).state, WorkflowState.DONE)
+        self.assertEqual(self.payloads(name), [{"mac": "52:54:00:00:00:01", "workflow": name}])
+        self.assertEqual(self.cleared(name)[0].node, "node-1")
+
+    def test_failed(self) -> None:
+        name = self.begin()
+        self.boot(name)
+        self.answer(self.sent(name)[-1], Result(False, "wipe-unverified", "sda"))
+        self.assertEqual(self.row(name).state, WorkflowState.FAILED)
+        self.assertEqual(len(self.cleared(name)), 1)
+
+    def test_cancelled(self) -> None:
+        """By whichever process; also where its agent has the entry, and has not said so yet."""
+        name = self.begin()
+        self.deliver(self.sent(name)[0])
+        self.assertTrue(self.cancel(name))
+        self.assertEqual(len(self.cleared(name)), 1)
+        self.assertFalse(self.cancel(name))
+        self.look()
+        self.assertEqual(len(self.cleared(name)), 1)
+
+    def test_there_is_no_entry(self) -> None:
+        """Nobody had the command, or it failed, or the workflow has none."""
+        name = self.begin()
+        self.cancel(name)
+        self.assertEqual(self.cleared(name), [])
+        name = self.begin()
+        self.answer(self.sent(name)[0], Result(False, "over-capacity", ""))
+        self.assertEqual(self.row(name).state, WorkflowState.FAILED)
+        self.assertEqual(self.cleared(name), [])
+        name = self.begin("power", action="on")
+        self.answer(self.sent(name)[0])
+        self.assertEqual(self.row(name).state, WorkflowState.DONE)
+        self.assertEqual(self.cleared(name), [])
+
+    def test_the_lease_has_moved(self) -> None:
+        """An entry of another lease is dead; of two that were made, the living one is cleared."""
+        name = self.begin()
+        self.boot(name)
+        self.do(self.grant, "node-2")
+        self.answer(self.sent(name)[-1], Result(False, "failed", ""))
+        self.assertEqual(self.cleared(name), [])
+        name = self.begin()
+        self.answer(self.sent(name)[-1])
+        self.do(self.grant, "node-1")
+        self.later(1)
+        self.answer(self.sent(name)[-1])
+        self.cancel(name)
+        self.assertEqual([each.node for each in self.cleared(name)], ["node-1"])
+
+    def test_a_worker_that_may_not(self) -> None:
+        """The workflow is over all the same, and what is left behind is said."""
+        name = self.begin()
+        self.answer(self.sent(name)[0])
+        text = certificate(ROOT, dict(public_jwk(WORKER)), ["bmc.power"], NOW)
+        self.signer = Worker.certified(WORKER, text, trusted(ROOT))
+        self.assertTrue(self.cancel(name))
+        self.assertEqual(self.row(name).state, WorkflowState.CANCELLED)
+        [left] = self.do(events.after, 0, subject=name, kind="workflow.left")
+        self.assertIn("does not allow boot.clear", str(left.data["reason"]))
 
 
 class ApprovalTests(Case):
@@ -410,7 +497,8 @@ class ProcessTests(Case):
                 row = self.do(commands.get, here.command)
                 self.do(commands.finished, row.id, row.node, OK, int(self.now))
         self.assertEqual(self.row(name).state, WorkflowState.DONE)
-        self.assertEqual(len(self.sent(name)), 6)
+        self.assertEqual([each.kind for each in self.sent(name)].count("boot.clear"), 1)
+        self.assertEqual(len(self.sent(name)), 7)
 
     def test_two_at_once(self) -> None:
         """A process that lives keeps its workflows; one that comes gets what nobody has."""

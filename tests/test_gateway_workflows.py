@@ -18,12 +18,14 @@ from rescriptum.gateway.workflows import (
     Decision,
     Facts,
     Finish,
+    Order,
     Send,
     Standing,
     Step,
     Wait,
     WorkflowKind,
     decide,
+    finishing,
 )
 
 MACHINE = Machine(
@@ -232,6 +234,41 @@ class DeployTests(SynchronousTestCase):
                     role = Role.RAMDISK if order.node == "ramdisk-1" else Role.SITE
                     self.assertIn(role, KINDS[order.kind].roles)
                     self.assertEqual(step.destructive, KINDS[order.kind].destructive)
+
+
+class FinishingTests(SynchronousTestCase):
+    """What a workflow that is over leaves behind is taken back."""
+
+    def finishing(self, epoch: int, prepared_under: int = 3) -> list[Order]:
+        way = life()
+        way.go()
+        prepared = evolve(way.sent[0].order, epoch=prepared_under)
+        left = [prepared, *[None] * (len(way.steps) - 1)]
+        return list(finishing(way.steps, left, epoch))
+
+    def test_the_boot_entry(self) -> None:
+        """At the agent that has it, and that workflow's alone."""
+        [order] = self.finishing(3)
+        self.assertEqual((order.node, order.kind), ("site-1", "boot.clear"))
+        self.assertEqual(order.payload, {"mac": MACHINE.macs[0], "workflow": "w1"})
+        self.assertEqual(order.secret_refs, ())
+
+    def test_an_entry_of_another_lease_is_dead(self) -> None:
+        self.assertEqual(self.finishing(4), [])
+        self.assertEqual(self.finishing(0), [])
+
+    def test_an_entry_that_is_bound_to_none(self) -> None:
+        self.assertEqual(len(self.finishing(4, prepared_under=0)), 1)
+
+    def test_nothing_was_done(self) -> None:
+        for steps in WORKFLOWS.values():
+            self.assertEqual(finishing(steps, [None] * len(steps), 3), ())
+
+    def test_all_that_boot_a_machine(self) -> None:
+        """No entry is made that nothing takes back."""
+        for steps in WORKFLOWS.values():
+            for step in steps:
+                self.assertEqual(step.undo is not None, step.name == "boot.prepareRamdisk")
 
 
 class EveryWorkflowTests(SynchronousTestCase):

@@ -13,19 +13,38 @@ from ..contract.kinds import destructive
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON
 from .issuing import Issue, issue, needs_approval, released
-from .plans import WORKFLOWS, checked, token_ref
+from .plans import ENTRY_SECONDS, WORKFLOWS, checked, token_ref
 from .records import Batch, CommandRow, CommandState, StepState, Workflow, WorkflowState
 from .records import WorkflowStep as StepRow
 from .signing import Worker
-from .standings import facts, standings
-from .stores import batches, commands, events, images, machines, secrets, tokens, workflows
+from .standings import facts, left, standings
+from .stores import (
+    batches,
+    commands,
+    events,
+    images,
+    leases,
+    machines,
+    secrets,
+    tokens,
+    workflows,
+)
 from .trust import trust
-from .workflows import Conclude, Facts, Finish, Order, Send, Step, Wait, WorkflowKind, decide
+from .workflows import (
+    Conclude,
+    Facts,
+    Finish,
+    Order,
+    Send,
+    Step,
+    Wait,
+    WorkflowKind,
+    decide,
+    finishing,
+)
 
 #: Decisions of one workflow in one transaction.
 _AT_ONCE: Final = 32
-#: Seconds for which a ramdisk may still join by its token.
-_TOKEN_LIFE: Final = 6 * 3600
 
 
 @frozen(kw_only=True)
@@ -151,7 +170,7 @@ class _Carrier:
             decision.reason,
             self._now,
         ):
-            _clear(self._connection, row.id, self._now)
+            _over(self._connection, self._means, row, self._now)
             data: JSON = {"kind": row.kind, "machine": row.machine, "reason": decision.reason}
             self._say(f"workflow.{decision.state.value}", row.id, data)
 
@@ -254,7 +273,7 @@ class _Carrier:
             Role.RAMDISK,
             self._now,
             self._means.new_token,
-            _TOKEN_LIFE,
+            ENTRY_SECONDS,
             self._row.machine,
             self._row.id,
         )
@@ -286,7 +305,7 @@ class _Carrier:
         events.append(self._connection, kind, self._row.site, subject, data, self._now)
 
 
-def cancel(connection: Connection, workflow: str, reason: str, now: int) -> bool:
+def cancel(means: Means, connection: Connection, workflow: str, reason: str, now: int) -> bool:
     """
     End it, and take back what its agents have not begun.
 
@@ -294,14 +313,35 @@ def cancel(connection: Connection, workflow: str, reason: str, now: int) -> bool
     """
     ended = workflows.cancel(connection, workflow, reason, now)
     if ended:
-        _clear(connection, workflow, now)
+        _over(connection, means, workflows.get(connection, workflow), now)
     return ended
 
 
-def _clear(connection: Connection, workflow: str, now: int) -> None:
-    """A workflow is over: nothing more of it is run, and nobody joins by its token."""
-    for command in commands.listing(connection, workflow=workflow).items:
+def _over(connection: Connection, means: Means, row: Workflow, now: int) -> None:
+    """
+    A workflow is over: nothing more of it is run, nobody joins by its token, and what it has left
+    behind at its site is taken back.
+    """
+    for command in commands.listing(connection, workflow=row.id).items:
         if not command.state.finished:
             commands.revoke(connection, command.id, now)
     with suppress(Rejected):  # not every workflow has one
-        secrets.remove(connection, token_ref(workflow))
+        secrets.remove(connection, token_ref(row.id))
+    steps = WORKFLOWS[WorkflowKind(row.kind)]
+    behind = left(connection, workflows.steps(connection, row.id))
+    for order in finishing(steps, behind, leases.read(connection, row.site).epoch):
+        wanted = Issue(
+            id=means.new_id(),
+            node=order.node,
+            kind=order.kind,
+            payload=order.payload,
+            workflow=row.id,
+            step=order.kind,
+            life=order.seconds,
+        )
+        try:
+            issue(connection, wanted, means.worker(), now)
+        except Rejected as e:
+            # It lapses by itself; until then the machine would boot what is over.
+            data: JSON = {"machine": row.machine, "kind": order.kind, "reason": str(e)}
+            events.append(connection, "workflow.left", row.site, row.id, data, now)

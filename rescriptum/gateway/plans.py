@@ -10,6 +10,10 @@ from ..contract.refusals import Rejected
 from ..contract.structure import JSON
 from .workflows import STEP_SECONDS, Facts, Order, Step, WorkflowKind
 
+#: For how long a boot entry lives that nobody takes back: its machine reads the image under it, and
+#: a thorough wipe comes before that. Its join token has no longer life.
+ENTRY_SECONDS: Final = 6 * 3600
+
 
 def token_ref(workflow: str) -> str:
     """:returns: the secret that holds the join token of this workflow's ramdisk."""
@@ -32,9 +36,19 @@ def _prepare(facts: Facts) -> Order | None:
         "uuid": facts.subject.uuid,
         "cmdline": _text(facts, "cmdline"),
         "epoch": facts.epoch,
-        "not_after": facts.now + 2 * STEP_SECONDS,
+        "not_after": facts.now + ENTRY_SECONDS,
     }
     return Order(facts.boot_node, "boot.prepareRamdisk", payload, (reference,), facts.epoch)
+
+
+def _clear(prepared: Order) -> Order:
+    """
+    Not as soon as the ramdisk has joined: what it may read of the site's cache goes with the entry.
+    A machine that restarts before the end comes into the ramdisk again, whose token is used up, and
+    not onto a disk that is half written.
+    """
+    payload: JSON = {name: prepared.payload[name] for name in ("mac", "workflow")}
+    return Order(prepared.node, "boot.clear", payload, seconds=ENTRY_SECONDS)
 
 
 def _bmc(kind: str, operation: str, arguments: Callable[[Facts], JSON]) -> Step:
@@ -96,7 +110,12 @@ def _seeds(facts: Facts) -> tuple[str, ...]:
 
 
 _BOOT: Final = (
-    Step("boot.prepareRamdisk", order=_prepare, waits_for="a site agent with the boot lease"),
+    Step(
+        "boot.prepareRamdisk",
+        order=_prepare,
+        waits_for="a site agent with the boot lease",
+        undo=_clear,
+    ),
     _bmc("bmc.boot", "boot.setOverride", lambda _: {"target": "pxe", "once": True}),
     _bmc("bmc.power", "power.setPower", lambda _: {"action": "cycle"}),
     Step(

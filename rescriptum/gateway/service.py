@@ -29,7 +29,7 @@ from .api.call import Means as OperatorMeans
 from .api.feed import FOLLOWERS, Feed
 from .api.resource import Operators
 from .api.shapes.gateway import Pins
-from .conducting import Means, start
+from .conducting import Means, cancel, start
 from .conductor import Conductor
 from .config import Config
 from .hub import Hub
@@ -162,6 +162,7 @@ class GatewayService(Service):
             seal=means.seal,
             worker=means.worker,
             start=partial(start, means),
+            cancel=partial(cancel, means),
             version=__version__,
         )
         return Mounted(agents, {"api": Operators(self._database, self._feed, operators)})

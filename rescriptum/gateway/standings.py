@@ -7,8 +7,9 @@ from sqlalchemy import Connection, select
 
 from ..contract.joining import Role
 from .records import CommandRow, CommandState, Workflow, WorkflowStep
+from .signing import Draft
 from .stores import commands, leases, machines, tables
-from .workflows import Facts, Standing
+from .workflows import Facts, Order, Standing
 
 #: Seconds: an agent that was silent for longer is not asked to do anything. Its session goes on
 #: until it says Hello again, which it may never do.
@@ -59,6 +60,25 @@ def _outcome(row: CommandRow) -> tuple[bool | None, str, str]:
         code, detail = (str(result.data.get(name, "")) for name in ("code", "detail"))
         return False, code or "failed", detail
     return result.ok, result.code, result.detail
+
+
+def left(connection: Connection, steps: list[WorkflowStep]) -> list[Order | None]:
+    """
+    :returns: of each step the command that did it, or may have; None: there is none, or it is
+        known to have done nothing.
+    """
+    return [_left(connection, each) for each in steps]
+
+
+def _left(connection: Connection, step: WorkflowStep) -> Order | None:
+    if step.command is None:
+        return None
+    row = commands.get(connection, step.command)
+    if row.finished_at is not None and (row.result is None or not row.result.ok):
+        return None  # it failed, or it was taken back before anybody had it
+    epoch = step.detail.get("epoch", 0)
+    payload = Draft.stored(row.claims).command.payload
+    return Order(row.node, row.kind, payload, epoch=epoch if isinstance(epoch, int) else 0)
 
 
 def facts(connection: Connection, workflow: Workflow, now: int) -> Facts:

@@ -83,6 +83,8 @@ class Step:
     :ivar destructive: whether approvers have to agree, where the trust bundle has any.
     :ivar waits_for: what people read while nothing can be sent.
     :ivar needs_bmc: whether it is for machines with a BMC alone.
+    :ivar undo: of a step that leaves something behind: makes of its command the one that takes it
+        back, once the workflow is over.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Step:
     waits_for: str = ""
     needs_bmc: bool = False
     seconds: int = STEP_SECONDS
+    undo: Callable[[Order], Order] | None = None
 
 
 @frozen
@@ -176,6 +179,20 @@ def decide(steps: Sequence[Step], standings: Sequence[Standing], facts: Facts) -
             return again
         return _next(number, step, standing, facts)
     return Finish(WorkflowState.DONE)
+
+
+def finishing(steps: Sequence[Step], left: Sequence[Order | None], epoch: int) -> tuple[Order, ...]:
+    """
+    What takes back what a workflow has left behind, however it ended.
+
+    :param left: of each of ``steps`` the command that did it, or may have; None: there is none.
+    :param epoch: of the site's boot lease: what was left under another one is dead already.
+    """
+    return tuple(
+        step.undo(order)
+        for step, order in zip(steps, left, strict=True)
+        if step.undo is not None and order is not None and order.epoch in (0, epoch)
+    )
 
 
 def _next(number: int, step: Step, standing: Standing, facts: Facts) -> Decision:

@@ -40,6 +40,13 @@ class Start(Protocol):
         """:raises Rejected: for a kind, a machine or parameters that it cannot begin with."""
 
 
+class Cancel(Protocol):
+    """See :func:`rescriptum.gateway.conducting.cancel`."""
+
+    def __call__(self, connection: Connection, workflow: str, reason: str, now: int, /) -> bool:
+        """:returns: whether it ended by this. :raises Rejected: ``not-found``."""
+
+
 @frozen(kw_only=True)
 class Means:
     """
@@ -49,7 +56,7 @@ class Means:
     :ivar octets: gives so many random ones.
     :ivar seal: makes of a secret's name and value what is stored.
     :ivar worker: who signs commands; None: they travel unsigned.
-    :ivar start: begins a workflow.
+    :ivar start: begins a workflow. :ivar cancel: ends one.
     :ivar version: of rescriptum.
     """
 
@@ -60,6 +67,7 @@ class Means:
     seal: Callable[[str, bytes], bytes]
     worker: Callable[[], Worker | None]
     start: Start
+    cancel: Cancel
     version: str
 
 

@@ -6,7 +6,6 @@ from sqlalchemy import Connection
 
 from ...contract.refusals import Rejected
 from ...contract.structure import JSON
-from .. import conducting
 from ..records import Workflow, WorkflowState, WorkflowStep
 from ..stores import commands, events, workflows
 from ..stores.rows import MOST
@@ -48,7 +47,7 @@ def show(connection: Connection, call: Call) -> Shown:
 def cancel(connection: Connection, call: Call) -> Shown:
     """End a workflow where it is."""
     reason = f"cancelled by {call.operator.name}"
-    ended = conducting.cancel(connection, call.name, reason, call.now)
+    ended = call.means.cancel(connection, call.name, reason, call.now)
     row = workflows.get(connection, call.name)
     if not ended:
         raise Rejected("conflict", f"workflow {row.id} is {row.state.value}")
