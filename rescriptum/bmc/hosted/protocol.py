@@ -178,9 +178,9 @@ class _Child(ProcessProtocol):
         for each in self._timers:
             if each.active():
                 each.cancel()
+        self.gone.callback(None)
         if not self.outcome.called:
             self.outcome.callback(Ended(_status(reason), bytes(self._stdout)))
-        self.gone.callback(None)
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:
         self._timers.append(self._clock.callLater(seconds, call))
