@@ -74,7 +74,7 @@ MACHINE = Machine(
 )
 
 
-class Case(gateway_stores.OverSQLite, SynchronousTestCase):
+class Conducting(gateway_stores.Stores):
     """
     A machine with a BMC at a site with two agents, the first of which holds the boot lease.
 
@@ -173,6 +173,10 @@ class Case(gateway_stores.OverSQLite, SynchronousTestCase):
         for _ in range(3):
             self.answer(self.sent(name)[-1])
         self.join(name)
+
+
+class Case(gateway_stores.OverSQLite, Conducting, SynchronousTestCase):
+    """In a file."""
 
 
 class DeployTests(Case):
@@ -309,7 +313,7 @@ class DeployTests(Case):
         self.refused("in-use", machines.remove, "m1")
 
 
-class OverTests(Case):
+class OverBehaviour(Conducting):
     """Once a workflow is over its machine is not led into the ramdisk again, however it ended."""
 
     def cleared(self, name: str) -> list[CommandRow]:
@@ -388,6 +392,10 @@ class OverTests(Case):
         self.assertEqual(self.row(name).state, WorkflowState.CANCELLED)
         [left] = self.do(events.after, 0, subject=name, kind="workflow.left")
         self.assertIn("does not allow boot.clear", str(left.data["reason"]))
+
+
+class OverTests(gateway_stores.OverSQLite, OverBehaviour, SynchronousTestCase):
+    """Over SQLite."""
 
 
 class ApprovalTests(Case):

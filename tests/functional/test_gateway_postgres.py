@@ -23,6 +23,7 @@ from rescriptum.gateway.stores.notices import Notices
 from rescriptum.gateway.stores.telling import notify
 from rescriptum.testing import MemoryWorkers
 from tests.gateway_stores import NOW, OverPostgres, done, settle
+from tests.test_gateway_conducting import OverBehaviour
 from tests.test_gateway_stores_agents import (
     DiscoveredBehaviour,
     NodeBehaviour,
@@ -109,6 +110,10 @@ class PostgresCommandTests(OverPostgres, CommandBehaviour, SynchronousTestCase):
 
 
 class PostgresWorkflowTests(OverPostgres, WorkflowBehaviour, SynchronousTestCase):
+    """Over PostgreSQL."""
+
+
+class PostgresOverTests(OverPostgres, OverBehaviour, SynchronousTestCase):
     """Over PostgreSQL."""
 
 
