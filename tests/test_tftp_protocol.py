@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.boot.tally import KINDS
 from rescriptum.errors import Forbidden, RescriptumError, Unavailable
+from rescriptum.interfaces import Fence
 from rescriptum.testing import (
     Everybody,
     MemoryChannel,
@@ -30,6 +31,8 @@ from rescriptum.tftp.wire import (
     decode,
 )
 from rescriptum.values import Content, Extent, Generated, Listen
+
+from .sitebootcases import Lease
 
 PEER = ("192.0.2.7", 2070)
 #: Distinct blocks, so that one in another's place is seen.
@@ -69,6 +72,7 @@ class ServerTestCase(SynchronousTestCase):
         loaders: MemoryLoaders | None = None,
         admission: Everybody | None = None,
         write_refusal: ErrorCode = ErrorCode.ACCESS_VIOLATION,
+        fence: Fence | None = None,
     ) -> TFTPServer:
         return TFTPServer(
             self.clock,
@@ -81,6 +85,7 @@ class ServerTestCase(SynchronousTestCase):
             write_refusal=write_refusal,
             fast=self.fast,
             offload=self.offload,
+            fence=fence,
         )
 
     def replace(self, server: TFTPServer) -> None:
@@ -440,15 +445,18 @@ class RequestTests(ServerTestCase):
             self.assertEqual(self.udp.deliver(datagram, PEER), [])
         self.ask(asked(), ("192.0.2.8", 2070))
 
-    def test_who_is_a_stranger_by_then(self) -> None:
-        """Reading the file takes time: who is not admitted any more gets silence, too."""
-        somebody = Everybody()
+    def on_disk(self) -> Content:
+        """:returns: a file that is not in memory yet."""
         path = Path(self.mktemp())
         path.write_bytes(b"x")
         found = path.stat()
         version = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-        content = Content(path, (Extent(0, 1),), version)
-        server = self.make(MemoryLoaders({b"f": content}), somebody)
+        return Content(path, (Extent(0, 1),), version)
+
+    def test_who_is_a_stranger_by_then(self) -> None:
+        """Reading the file takes time: who is not admitted any more gets silence, too."""
+        somebody = Everybody()
+        server = self.make(MemoryLoaders({b"f": self.on_disk()}), somebody)
         self.replace(server)
         self.workers.held = True
         channel = self.ask(asked(b"f"))
@@ -456,6 +464,43 @@ class RequestTests(ServerTestCase):
         self.workers.proceed()
         self.assertEqual((channel.sent, channel.closed), ([], True))
         self.assertEqual((server.transfers, server.peers), (0, 0))
+
+    def test_behind_a_fence(self) -> None:
+        """Each answer is counted, errors too; what came before the transfer's end is no answer."""
+        lease = Lease()
+        self.replace(self.make(fence=lease))
+        self.assertEqual(Client(self.ask(asked())).run(), FILE)
+        self.assertEqual(lease.answers, 1)
+        self.refused(asked(b"missing"))
+        self.refused(WriteRequest(b"f").encode())
+        self.assertEqual(lease.answers, 3)
+
+    def test_a_closed_fence(self) -> None:
+        """Silence, and no asker is called a stranger: it is this agent that is on standby."""
+        lease = Lease(active=False)
+        self.replace(self.make(fence=lease))
+        asks = (asked(), asked(b"missing"), WriteRequest(b"f").encode())
+        with capturedLogs() as events:
+            for datagram in (*asks, b"\0\1", ack(1)):
+                self.assertEqual(self.udp.deliver(datagram, PEER), [])
+        codes = [each["code"] for each in events if each.get("event") == "loader.refused"]
+        self.assertEqual(codes, ["standby", "standby", "noise"])
+        self.assertEqual(lease.answers, 0)
+
+    def test_a_fence_that_closes(self) -> None:
+        """While the file is read: no answer. While it is sent: the transfer ends well."""
+        lease = Lease()
+        server = self.make(MemoryLoaders({**FILES, b"g": self.on_disk()}), fence=lease)
+        self.replace(server)
+        channel = self.ask(asked())
+        lease.active = False
+        self.assertEqual(Client(channel).run(), FILE)
+        lease.active, self.workers.held = True, True
+        channel = self.ask(asked(b"g"), (PEER[0], 2071))
+        lease.active = False
+        self.workers.proceed()
+        self.assertEqual((channel.sent, channel.closed), ([], True))
+        self.assertEqual((server.transfers, lease.answers), (0, 1))
 
     def test_no_free_port_is_silence(self) -> None:
         """The ROM asks again, and then there may be one."""

@@ -20,6 +20,7 @@ from ..agent.client import GatewayClient
 from ..agent.config import AgentConfig, BootConfig, SiteConfig
 from ..agent.service import AgentService
 from ..agent.store import DataDirectory
+from ..boot.allow import AllowList
 from ..boot.bootparams import BootParameters
 from ..boot.discovery import Discoveries
 from ..boot.lease import LeaseStatus
@@ -46,7 +47,7 @@ from ..proxydhcp.service import ProxyDHCPService
 from ..proxydhcp.strategies import Strategies
 from ..siteboot.client import Asked
 from ..siteboot.kinds import kinds
-from ..siteboot.loaders import Fenced, Inside, Listed
+from ..siteboot.loaders import Inside, Listed
 from ..siteboot.resource import BootTree, Place, Ramdisk, content_of
 from ..siteboot.section import BootSection
 from ..siteboot.service import BootServer, Part
@@ -260,7 +261,8 @@ class Booting:
             self._reactor,
             UDP(self._reactor, time.monotonic),
             self._directory,
-            admission=Fenced(self._agent.fence),
+            admission=AllowList(),
+            fence=self._agent.fence,
             workers=self._media,
             monotonic=time.monotonic,
             write_refusal=ErrorCode.ILLEGAL_OPERATION,

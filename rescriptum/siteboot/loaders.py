@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ..boot.loaders import BIOS_NATIVE_LOADER, SERVED
 from ..errors import Forbidden, NotFound, RescriptumError
-from ..interfaces import Fence, Loaders
+from ..interfaces import Loaders
 from ..values import Content, Generated
 
 
@@ -62,17 +62,3 @@ class Listed:
         except RescriptumError:
             return False
         return True
-
-
-class Fenced:
-    """
-    Nobody is admitted while the fence is closed.
-
-    Satisfies :class:`rescriptum.interfaces.Admission`.
-    """
-
-    def __init__(self, fence: Fence) -> None:
-        self._fence = fence
-
-    def admits(self, host: str) -> bool:
-        return self._fence.is_open()

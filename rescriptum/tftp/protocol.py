@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from ..boot.events import LoaderAsked, record
 from ..errors import MalformedDatagram, RescriptumError, Unavailable
-from ..interfaces import Admission, Loaders, Workers
+from ..interfaces import Admission, Fence, Loaders, Workers
 from ..net.udp import Arrival, Received
 from ..values import Content, Generated, Listen
 from .endings import ended
@@ -128,6 +128,7 @@ class TFTPServer:
         write_refusal: ErrorCode = ErrorCode.ACCESS_VIOLATION,
         offload: bool = True,
         fast: bool = True,
+        fence: Fence | None = None,
     ) -> None:
         """
         :param blksize: bytes a block has at most.
@@ -135,6 +136,8 @@ class TFTPServer:
         :param write_refusal: what a write request is told.
         :param offload: False never lets the kernel cut windows into datagrams.
         :param fast: False decides each acknowledgement the long way.
+        :param fence: of a site's boot lease: nobody is answered while it is closed, and a transfer
+            that has begun goes on; None: there is none.
         """
         self._network = network
         self._loaders = loaders
@@ -146,6 +149,7 @@ class TFTPServer:
         self._write_refusal = write_refusal
         self._offload = Offload(offload)
         self._fast = fast
+        self._fence = fence
         self._store = PacketStore(workers, self._limits.cache)
         self._refusals = RefusalLog(self._log)
         self._running: dict[_Key, _Running] = {}
@@ -194,7 +198,7 @@ class TFTPServer:
         """A datagram came to the well-known port."""
         host, port = arrival.peer[:2]
         many = not arrival.unicast or port == 0 or not _answerable(host)
-        admitted = not many and self._admission.admits(host)
+        admitted = not many and self._barred(host) is None
         try:
             message = decode(arrival.datagram)
         except MalformedDatagram as e:
@@ -212,11 +216,20 @@ class TFTPServer:
         elif not isinstance(message, Error) and admitted:
             self._refuse(arrival, MalformedDatagram.code, f"opcode {message.opcode}")
 
+    def _barred(self, host: str) -> tuple[str, str] | None:
+        """:returns: a code, and why ``host`` gets no answer; None: it gets one."""
+        if not self._admission.admits(host):
+            return "stranger", "not in the allow-list"
+        if self._fence is not None and not self._fence.is_open():
+            return "standby", "this agent does not hold the boot lease"
+        return None
+
     def _asked(self, request: ReadRequest, arrival: Arrival) -> None:
         host, port = arrival.peer[:2]
         key = (host, port, arrival.local)
-        if not self._admission.admits(host):
-            self._refuse(arrival, "stranger", "not in the allow-list", request)
+        barred = self._barred(host)
+        if barred is not None:
+            self._refuse(arrival, *barred, request)
         elif request.mode != b"octet":
             self._refuse(arrival, "mode", f"mode {printable(request.mode, 32)}", request)
         elif not self._joins(key, request):
@@ -297,11 +310,12 @@ class TFTPServer:
                 raise
             self._refuse(arrival, e.code, str(e), running.request)
             return
-        if not self._admission.admits(running.host):  # any more
+        barred = self._barred(running.host)
+        if barred is not None:  # by now
             source.close()
             channel.close()
             self._forget(running)
-            self._refuse(arrival, "stranger", "no longer admitted", running.request)
+            self._refuse(arrival, *barred, running.request)
             return
         self._begin(running, arrival, channel, source)
 
@@ -317,6 +331,11 @@ class TFTPServer:
             fast=self._fast,
         )
         running.sending.begin()
+        self._sent()
+
+    def _sent(self) -> None:
+        if self._fence is not None:
+            self._fence.sent()
 
     def _not_opened(self, failure: Failure, running: _Running) -> None:
         if not failure.check(CancelledError):
@@ -357,11 +376,10 @@ class TFTPServer:
                 each.callback(None)
 
     def _write(self, request: WriteRequest, arrival: Arrival) -> None:
-        code = "read-only"
-        if self._admission.admits(arrival.peer[0]):
+        barred = self._barred(arrival.peer[0])
+        if barred is None:
             self._answer(arrival, Error(self._write_refusal, b"read-only"))
-        else:
-            code = "stranger"
+        code, _ = barred or ("read-only", "")
         self._say(arrival, code, "a write request", request)
 
     def _refuse(
@@ -380,6 +398,7 @@ class TFTPServer:
             return
         try:
             channel.send(error.encode())
+            self._sent()
         except OSError as e:
             self._log.debug("Nothing was sent: {reason}", reason=e)
         finally:

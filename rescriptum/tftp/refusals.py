@@ -26,6 +26,7 @@ REFUSALS: dict[str, tuple[ErrorCode, bytes] | None] = {
     "unavailable": None,
     "busy": None,
     "stranger": None,
+    "standby": None,
     "broadcast": None,
 }
 
