@@ -280,6 +280,29 @@ class DestinationTests(PolicyCase):
         assert isinstance(decision, Answer)
         self.assertEqual(wire.decode(decision.datagram).relay, IPv4Address("10.9.0.1").packed)
 
+    def test_a_relay_is_to_tell_everybody(self) -> None:
+        """
+        W051: whether or not the client asks for it. Without the flag a relay sends to ``yiaddr``,
+        and there is none: iPXE's ROM in QEMU sets no flag, and behind dnsmasq's relay it never
+        heard an offer.
+        """
+        for flags in ("0000", "8000"):
+            question = bytearray(packet(asked(), relay="10.9.0.1"))
+            question[10:12] = bytes.fromhex(flags)
+            self.assertEqual(self.flags(bytes(question)), "8000")
+
+    def test_who_has_an_address_is_told_there(self) -> None:
+        """The flag is as it said."""
+        for flags in ("0000", "8000"):
+            question = bytearray(packet(asked(), relay="10.9.0.1", client="10.9.0.50"))
+            question[10:12] = bytes.fromhex(flags)
+            self.assertEqual(self.flags(bytes(question)), flags)
+
+    def flags(self, datagram: bytes) -> str:
+        decision = self.decided(datagram)
+        assert isinstance(decision, Answer)
+        return decision.datagram[10:12].hex()
+
     def test_at_4011_it_is_told_where_it_asked_from(self) -> None:
         """W011, W019: iPXE from 68, EDK2 from 4011."""
         datagram = packet(asked(3), client="10.0.0.50")

@@ -30,6 +30,8 @@ _MULTICAST: Final = 224
 _HEAD: Final = b"\x02\x01\x06\x00"
 #: ``ciaddr`` to ``giaddr`` of a machine that has no address, on the wire that we are on.
 _NO_ADDRESSES: Final = bytes(16)
+#: The broadcast flag. A relay sends an answer without it to ``yiaddr``, which is nowhere (W051).
+_TO_EVERYBODY: Final = b"\x80\x00"
 #: Bytes up to and with the xid.
 _BEFORE: Final = 8
 #: Machines whose last question is kept, with its answer: more than power on at once.
@@ -259,7 +261,8 @@ class Policy:
         rest = b"".join(
             (
                 b"\0\0",
-                asked[10:16],  # flags and ciaddr
+                asked[10:12] if asked[12:16] != NOWHERE else _TO_EVERYBODY,
+                asked[12:16],  # ciaddr
                 NOWHERE,  # yiaddr: addresses are another server's
                 self._server,  # siaddr: iPXE asks for ever without it (W013)
                 asked[24:44],  # giaddr and chaddr
