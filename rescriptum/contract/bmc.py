@@ -60,11 +60,13 @@ class SetOverride:
     Of ``boot.setOverride``.
 
     :ivar once: for the next boot alone. :ivar uefi: how it boots; None: as it did.
+    :ivar url: which ``http`` boots from; empty: the one that DHCP names.
     """
 
     target: BootTarget
     once: bool = True
     uefi: bool | None = None
+    url: str = field(default="", validator=text(2048, empty=True))
 
 
 @frozen

@@ -1,0 +1,1 @@
+"""Redfish (DMTF DSP0266): decisions over documents, and a client that performs them."""
