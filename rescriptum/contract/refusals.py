@@ -325,6 +325,12 @@ _ROWS: Final = (
         "another result of this command is recorded already",
         "Look at the node: two processes may share its identity.",
     ),
+    Refusal(
+        "request-denied",
+        403,
+        "the site agent does not make such a request",
+        "The detail names the rule: compare with the table of docs/site-proxy.md.",
+    ),
     # Operators.
     Refusal(
         "unauthorized",

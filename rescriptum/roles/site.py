@@ -25,6 +25,7 @@ from ..web.local import LocalService
 from ..web.site import Limits, Site
 from .booting import Booting
 from .booting import Reactor as BootReactor
+from .proxying import proxying
 from .root import Root
 
 #: The socket of an agent, in its data directory.
@@ -87,6 +88,7 @@ def make_site(
         booting = Booting(config, config.boot, reactor, workers)
         own = booting.character(own)
         pools += booting.pools
+    own = proxying(own, config, reactor)
     policy = gateway_policy(
         [str(each) for each in agent.serving_ca_pins], agent.gateway_server_name
     )
