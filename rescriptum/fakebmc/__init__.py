@@ -1,0 +1,1 @@
+"""A BMC that is none: Redfish over TLS with whichever vendors' manners are switched on."""
