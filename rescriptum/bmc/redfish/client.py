@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Coroutine
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from hyperlink import DecodedURL
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
@@ -25,6 +25,9 @@ from .documents import LONGEST
 from .replies import Ask, Dropped, Reply
 
 _T = TypeVar("_T")
+
+#: Also one that connects.
+Reactor: TypeAlias = IReactorTime
 
 #: Seconds that a connection is kept for the next request: BMCs end theirs early, and what is asked
 #: on one that ends is lost.

@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from hyperlink import DecodedURL
-from twisted.internet.interfaces import IReactorTime
 
 from ..driver import Asked, Credential
 from ..trust import Trust
-from .client import HttpTransport
+from .client import HttpTransport, Reactor
 from .operations import perform
 from .probing import probe
 from .quirks import QuirkProfile
@@ -30,7 +29,7 @@ class RedfishDriver:
 
     def __init__(
         self,
-        reactor: IReactorTime,
+        reactor: Reactor,
         base_url: DecodedURL,
         trust: Trust,
         *,
