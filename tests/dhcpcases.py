@@ -140,7 +140,7 @@ class ProxyCase(SynchronousTestCase):
 
     preferences = ""
     learn = False
-    files = BootFiles(SERVER, URL, native=BIOS_NATIVE_LOADER)
+    files = BootFiles(SERVER, URL, native=lambda: BIOS_NATIVE_LOADER)
 
     def setUp(self) -> None:
         self.clock = Clock()

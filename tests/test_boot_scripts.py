@@ -18,6 +18,8 @@ from rescriptum.boot.scripts import (
     prose,
     pxelinux_config,
     script,
+    site_autoexec,
+    site_script,
     stanza_script,
     word,
 )
@@ -122,6 +124,21 @@ class AutoexecTests(SynchronousTestCase):
     def test_does_not_chain_into_nowhere(self) -> None:
         """W173: an empty ``next-server`` would make a relative URL."""
         self.assertIn("isset ${next-server} && chain", autoexec(MEDIA, 8001))
+
+    def test_of_a_site(self) -> None:
+        """
+        W142: one place to go to, as the site is configured; without a URL it is whoever handed
+        the script over. A stock build may have no address yet.
+        """
+        url = "http://192.0.2.10:8080"
+        lines = site_autoexec(url, 8080).splitlines()
+        self.assertEqual(lines[0], "#!ipxe")
+        self.assertEqual(lines[2], "isset ${netX/ip} || dhcp || goto unreachable")
+        self.assertEqual(lines[3], f"chain {site_script(url)} && exit 1 ||")
+        self.assertNotIn("next-server", "".join(lines))
+        lines = site_autoexec("", 8080).splitlines()
+        where = site_script("http://${next-server}:8080")
+        self.assertEqual(lines[3], f"isset ${{next-server}} && chain {where} && exit 1 ||")
 
     def test_is_a_kernels_initrd_for_pxelinux(self) -> None:
         """The chain for machines whose DHCP names one loader only."""

@@ -20,9 +20,10 @@ from rescriptum.errors import Unavailable
 from rescriptum.siteboot import scripts
 from rescriptum.siteboot.asking import Asking
 from rescriptum.siteboot.client import KEPT, Asked
-from rescriptum.siteboot.loaders import Listed
+from rescriptum.siteboot.loaders import Listed, There
 from rescriptum.siteboot.tokens import LASTING, request
 from rescriptum.testing import MemoryLoaders
+from rescriptum.values import Content, Generated
 from rescriptum.web.reply import FileReply, Finished, Outcome, Reply
 from rescriptum.web.request import Request
 from rescriptum.web.routing import answer
@@ -310,10 +311,46 @@ class LoaderTests(ScriptCase):
         for name, status in (("ipxe-x86_64.efi", 200), ("mine.efi", 200), ("secret", 404),
                              ("ipxe-arm64.efi", 404), ("x/ipxe-x86_64.efi", 404)):  # fmt: skip
             self.assertEqual(ask(self.server.tree, f"/boot/loaders/{name}").status, status, name)
-        there = dict(listed.there())
-        self.assertEqual(there, {"efi64": "ipxe-x86_64.efi", "http64": "ipxe-x86_64.efi",
+        there = There(listed)
+        self.assertEqual(len(there), 3)
+        self.assertEqual(dict(there), {"efi64": "ipxe-x86_64.efi", "http64": "ipxe-x86_64.efi",
                                  "efiarm64": "mine.efi"})  # fmt: skip
         self.assertIsNone(listed.native())
+
+    def test_one_that_is_brought_later(self) -> None:
+        """Is offered from then on; one that is taken away is not."""
+        files: dict[bytes, Content | Generated | bytes] = {}
+        listed = Listed(MemoryLoaders(files), {})
+        there = There(listed)
+        self.assertEqual((there.get("bios"), listed.native()), (None, None))
+        files[b"ipxe-undionly.kpxe"] = files[b"ipxe-bios.pxe"] = b"x"
+        self.assertEqual(there.get("bios"), "ipxe-undionly.kpxe")
+        self.assertEqual(listed.native(), "ipxe-bios.pxe")
+        del files[b"ipxe-undionly.kpxe"]
+        self.assertIsNone(there.get("bios"))
+        self.assertIsNone(there.get("no such tag"))
+
+    def test_what_an_ipxe_asks_for_beside_itself(self) -> None:
+        """In the root and beside each loader, and nowhere else; an answer like any other."""
+        lead = {b"autoexec.ipxe": b"#!ipxe", b"x/autoexec.ipxe": b"#!ipxe", b"x/mine.efi": b"m"}
+        listed = Listed(MemoryLoaders(lead), {"efiarm64": "x/mine.efi"})
+        self.server.tree._loaders = LoaderTree(listed)
+        for name, status in (("autoexec.ipxe", 200), ("x/autoexec.ipxe", 200),
+                             ("y/autoexec.ipxe", 404), ("x/y/autoexec.ipxe", 404)):  # fmt: skip
+            self.assertEqual(ask(self.server.tree, f"/boot/loaders/{name}").status, status, name)
+        path = "/boot/loaders/autoexec.ipxe"
+        reply = self.successResultOf(self.waiting(path))
+        assert isinstance(reply, Reply)
+        done = Finished(Request("GET", path, PEER), PEER, 200, 6, 6, 0.1, Outcome.SENT, reply.about)
+        answers = self.server.lease.answers
+        with capturedLogs() as events:
+            self.server.tree.finished(done)
+        self.assertEqual(self.server.lease.answers, answers + 1)
+        self.assertEqual(
+            (events[-1]["event"], events[-1]["script"]), ("script.sent", "autoexec.ipxe")
+        )
+        self.server.lease.active = False
+        self.assertEqual(ask(self.server.tree, path).status, 503)
 
 
 class AskedTests(SynchronousTestCase):

@@ -20,6 +20,8 @@ MENU_COLUMNS = 28
 
 #: Words that end a command.
 ENDS = frozenset(("||", "&&", ";"))
+#: An empty address would make a URL that is relative to nothing (W173).
+_TO_NEXT_SERVER = "isset ${next-server} && chain "
 _IDENTITY = (
     "mac=${netX/mac}&uuid=${uuid}",
     "serial=${serial:uristring}&asset=${asset:uristring}",
@@ -118,14 +120,23 @@ def autoexec(media_url: str, media_port: int) -> str:
     scheme = media_url.partition("://")[0]
     first = f"{scheme}://${{next-server}}:{media_port}/ipxe/bootstrap?mac=${{netX/mac}}"
     configured = f"{media_url}/ipxe/bootstrap?mac=${{netX/mac}}"
+    tries = (_TO_NEXT_SERVER + first, f"chain {word(configured)}")
+    return _leading(tries, f"No boot server answered at {prose(media_url)}")
+
+
+def _leading(tries: Iterable[str], said: str) -> str:
+    """
+    :param tries: commands that lead to the first script; what ends well has found the machine
+        nothing to boot, so that the firmware goes on.
+    :param said: where none of them has.
+    """
     return script(
         [
             "# Which machine is this, and what was decided for it?",
             "isset ${netX/ip} || dhcp || goto unreachable",
-            f"isset ${{next-server}} && chain {first} && exit 1 ||",
-            f"chain {word(configured)} && exit 1 ||",
+            *(f"{each} && exit 1 ||" for each in tries),
             ":unreachable",
-            f"echo No boot server answered at {prose(media_url)}",
+            f"echo {said}",
             "sleep 10",
             "exit 1",
         ]
@@ -143,6 +154,21 @@ def site_script(url: str, mac: MAC | None = None) -> str:
         f"{url}/boot/ipxe?mac={mac or '${netX/mac}'}&uuid=${{uuid}}&ip=${{netX/ip}}"
         "&arch=${buildarch}-${platform}&serial=${serial:uristring}"
     )
+
+
+def site_autoexec(url: str, port: int) -> str:
+    """
+    As :func:`autoexec`, at a site.
+
+    :param url: as of :func:`site_script`; empty: the server that handed this over, by HTTP at
+        ``port``.
+    """
+    if url:
+        tries, said = [f"chain {site_script(url)}"], prose(url)
+    else:
+        served = f"http://${{next-server}}:{port}"
+        tries, said = [_TO_NEXT_SERVER + site_script(served)], f"${{next-server}}, port {port}"
+    return _leading(tries, f"Nothing was booted from {said}")
 
 
 def pxelinux_config() -> str:

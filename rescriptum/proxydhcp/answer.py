@@ -59,8 +59,9 @@ class BootFiles:
 
     :ivar server: our address, which all of them can reach. :ivar url: of our HTTP, without a slash
         at its end.
-    :ivar loaders: files by the tags of the architecture table; what is not there is not offered.
-    :ivar native: what a BIOS machine's own iPXE is sent to.
+    :ivar loaders: files by the tags of the architecture table, as they are there when a question is
+        first answered; what is not there is not offered.
+    :ivar native: what a BIOS machine's own iPXE is sent to, likewise.
     :ivar tftp: whether it hands them over.
     """
 
@@ -69,7 +70,7 @@ class BootFiles:
     loaders: Mapping[str, str] = field(
         factory=lambda: {row.tag: row.loader for row in SERVED if row.loader is not None}
     )
-    native: str | None = None
+    native: Callable[[], str | None] = lambda: None
     tftp: bool = True
 
     def find(self, client: Client) -> str | None:
@@ -86,7 +87,7 @@ class BootFiles:
         if not self.tftp:
             return None
         if client.fetches is Fetches.IPXE:  # a bare name is relative to nothing there (W024)
-            native = self.native if client.name == "bios" else None
+            native = self.native() if client.name == "bios" else None
             return f"tftp://{self.server}/{native or loader}"
         return loader
 

@@ -25,6 +25,7 @@ from ..boot.bootparams import BootParameters
 from ..boot.discovery import Discoveries
 from ..boot.lease import LeaseStatus
 from ..boot.resource import LoaderTree
+from ..boot.scripts import site_autoexec
 from ..boot.store import BootDirectory
 from ..cache.client import HostPolicy, ImageClient
 from ..cache.grants import Grants
@@ -47,7 +48,7 @@ from ..proxydhcp.service import ProxyDHCPService
 from ..proxydhcp.strategies import Strategies
 from ..siteboot.client import Asked
 from ..siteboot.kinds import kinds
-from ..siteboot.loaders import Inside, Listed
+from ..siteboot.loaders import AUTOEXEC, Inside, Listed, There
 from ..siteboot.resource import BootTree, Place, Ramdisk, content_of
 from ..siteboot.section import BootSection
 from ..siteboot.service import BootServer, Part
@@ -55,7 +56,7 @@ from ..siteboot.store import Kept
 from ..tftp.protocol import TFTPServer
 from ..tftp.service import TFTPService
 from ..tftp.wire import ErrorCode
-from ..values import MAC, Secret
+from ..values import MAC, Generated, Secret
 from ..web.routing import Application, Mounted
 from ..web.service import WebService
 from ..web.site import Limits, Site
@@ -163,7 +164,9 @@ class Booting:
             mounts["cache"] = CacheTree(cache, self._grants, agent.fence)
         self._directory, self._listed = None, None
         if self._boot.tftp_root is not None:
-            self._directory = Inside(BootDirectory(self._boot.tftp_root, {}))
+            lead = site_autoexec(self._url, self._boot.listen.port)
+            made = {AUTOEXEC: Generated(lead.encode("ascii"))}
+            self._directory = Inside(BootDirectory(self._boot.tftp_root, made))
             self._listed = Listed(self._directory, self._boot.loaders)
         self._mounted = Mounted(self._tree(client), mounts)
         self._server = BootServer(
@@ -275,8 +278,8 @@ class Booting:
         files = BootFiles(
             own,
             self._url,
-            {} if listed is None else listed.there(),
-            None if listed is None else listed.native(),
+            {} if listed is None else There(listed),
+            (lambda: None) if listed is None else listed.native,
             tftp=listed is not None,
         )
         strategies = Strategies(self._boot.offers, self._boot.learn_offers)

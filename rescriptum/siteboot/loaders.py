@@ -1,11 +1,15 @@
 """A site's loaders: by TFTP all that is there, by HTTP those of the architecture table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from ..boot.loaders import BIOS_NATIVE_LOADER, SERVED
 from ..errors import Forbidden, NotFound, RescriptumError
 from ..interfaces import Loaders
 from ..values import Content, Generated
+
+#: What iPXE without a script of its own asks for: in the TFTP root, or beside the loader.
+AUTOEXEC: Final = "autoexec.ipxe"
 
 
 class Inside:
@@ -28,7 +32,8 @@ class Inside:
 
 class Listed:
     """
-    Those of the architecture table, with what the operator has put in their place.
+    Those of the architecture table, with what the operator has put in their place, and the script
+    that an iPXE asks for beside itself (W142).
 
     Satisfies :class:`rescriptum.interfaces.Loaders`: names are below ``loaders/``.
 
@@ -40,25 +45,46 @@ class Listed:
         self._loaders = loaders
         table = {row.tag: row.loader for row in SERVED if row.loader is not None}
         self.names: Mapping[str, str] = {**table, **others}
+        beside = {name[: name.rfind("/") + 1] + AUTOEXEC for name in self.names.values()}
+        self._served = beside.union(self.names.values())
 
     def find(self, name: bytes) -> Content | Generated:
         """:raises NotFound: for every other name, and as the directory does."""
         bare = name.removeprefix(b"loaders/")
-        if bare.decode("utf-8", "replace") not in self.names.values():
+        if bare.decode("utf-8", "replace") not in self._served:
             raise NotFound("no loader of the table")
         return self._loaders.find(bare)
 
-    def there(self) -> Mapping[str, str]:
-        """:returns: those of :attr:`names` whose files can be had now."""
-        return {tag: name for tag, name in self.names.items() if self._has(name)}
-
     def native(self) -> str | None:
         """:returns: what a BIOS machine's own iPXE is sent to, where it is there."""
-        return BIOS_NATIVE_LOADER if self._has(BIOS_NATIVE_LOADER) else None
+        return BIOS_NATIVE_LOADER if self.has(BIOS_NATIVE_LOADER) else None
 
-    def _has(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
+        """:returns: whether that file can be had now."""
         try:
             self._loaders.find(name.encode("utf-8"))
         except RescriptumError:
             return False
         return True
+
+
+class There(Mapping[str, str]):
+    """
+    Those of :attr:`Listed.names` whose files can be had: looked for whenever one is asked for, so
+    that a loader which an operator brings is offered at once.
+    """
+
+    def __init__(self, listed: Listed) -> None:
+        self._listed = listed
+
+    def __getitem__(self, tag: str) -> str:
+        name = self._listed.names[tag]
+        if not self._listed.has(name):
+            raise KeyError(tag)
+        return name
+
+    def __iter__(self) -> Iterator[str]:
+        return (tag for tag, name in self._listed.names.items() if self._listed.has(name))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

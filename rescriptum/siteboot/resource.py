@@ -244,7 +244,7 @@ class BootTree:
     @routes.get("boot/loaders/<name...>")
     def loader(self, request: Request, name: str) -> Reply | FileReply:
         """
-        For UEFI HTTP boot.
+        For UEFI HTTP boot; and the script that leads an iPXE without one of its own to ours.
 
         :raises NotFound: for what is no loader of the table.
         """
@@ -252,7 +252,9 @@ class BootTree:
         if self._loaders is None:
             raise NotFound("there are no loaders: set [boot] tftp_root")
         reply = self._loaders.loader(request, f"loaders/{name}")
-        return evolve(reply, fence=self._fence) if isinstance(reply, FileReply) else reply
+        if isinstance(reply, FileReply):
+            return evolve(reply, fence=self._fence)
+        return evolve(reply, about=_Script("autoexec", None, answer=True))
 
     def _open(self) -> None:
         """:raises Unavailable: while the fence is closed; iPXE waits that out (W166)."""
@@ -264,9 +266,7 @@ class BootTree:
     def finished(self, done: Finished) -> None:
         """One exchange is over."""
         asked = done.request
-        if asked is not None and asked.segments[:2] == _LOADERS and self._loaders is not None:
-            self._loaders.finished(done)
-        elif isinstance(done.about, _Script):
+        if isinstance(done.about, _Script):
             if done.about.answer and done.outcome is Outcome.SENT:
                 self._fence.sent()
             sent = ScriptSent(
@@ -278,6 +278,8 @@ class BootTree:
                 outcome=done.outcome.value,
             )
             record(self._log, sent)
+        elif asked is not None and asked.segments[:2] == _LOADERS and self._loaders is not None:
+            self._loaders.finished(done)
         elif done.status >= 400 or done.status == 0 or asked is None:
             self._refused(done)
         elif isinstance(done.about, str) and asked.method == "GET":
