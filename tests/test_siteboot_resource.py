@@ -346,9 +346,7 @@ class LoaderTests(ScriptCase):
         with capturedLogs() as events:
             self.server.tree.finished(done)
         self.assertEqual(self.server.lease.answers, answers + 1)
-        self.assertEqual(
-            (events[-1]["event"], events[-1]["script"]), ("script.sent", "autoexec.ipxe")
-        )
+        self.assertEqual((events[-1]["event"], events[-1]["script"]), ("script.sent", "autoexec"))
         self.server.lease.active = False
         self.assertEqual(ask(self.server.tree, path).status, 503)
 
