@@ -56,7 +56,8 @@ class RedfishDriver:
         held = (asked.replacement.password.reveal(),) if asked.replacement else ()
 
         async def performing(session: Session) -> dict[str, object]:
-            return await perform(session, self._system, asked)
+            made = await perform(session, self._system, asked)
+            return {name: session.mask.document(each) for name, each in made.items()}
 
         return await self._talk(asked.credential, asked.seconds, held, performing)
 

@@ -3,16 +3,12 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from ...contract.bmc import BmcRefusal, SetOverride, SetPower
+from ...contract.bmc import InsertMedia, SetOverride, SetPower, UpdateFirmware
 from ..driver import Asked
-from . import boot, power
+from . import accounts, boot, firmware, inventory, media, power, upkeep
 from .session import Session
 
 Performing = Callable[[Session, str, Asked], Awaitable[dict[str, object]]]
-
-
-async def _get_power(session: Session, system: str, _: Asked) -> dict[str, object]:
-    return await power.get_power(session, system)
 
 
 async def _set_power(session: Session, system: str, asked: Asked) -> dict[str, object]:
@@ -20,30 +16,41 @@ async def _set_power(session: Session, system: str, asked: Asked) -> dict[str, o
     return await power.set_power(session, system, asked.args)
 
 
-async def _get_override(session: Session, system: str, _: Asked) -> dict[str, object]:
-    return await boot.get_override(session, system)
-
-
 async def _set_override(session: Session, system: str, asked: Asked) -> dict[str, object]:
     assert isinstance(asked.args, SetOverride)
     return await boot.set_override(session, system, asked.args)
 
 
-#: By name of the operation.
+async def _insert(session: Session, system: str, asked: Asked) -> dict[str, object]:
+    assert isinstance(asked.args, InsertMedia)
+    return await media.insert(session, system, asked.args)
+
+
+async def _update(session: Session, _: str, asked: Asked) -> dict[str, object]:
+    assert isinstance(asked.args, UpdateFirmware)
+    return await firmware.update(session, asked, asked.args)
+
+
+#: By name of the operation: every one of the contract.
 PERFORMING: Final[Mapping[str, Performing]] = {
-    "power.getPower": _get_power,
+    "power.getPower": lambda session, system, _: power.get_power(session, system),
     "power.setPower": _set_power,
-    "boot.getOverride": _get_override,
+    "boot.getOverride": lambda session, system, _: boot.get_override(session, system),
     "boot.setOverride": _set_override,
+    "media.insert": _insert,
+    "media.eject": lambda session, system, _: media.eject(session, system),
+    "inventory.get": lambda session, system, _: inventory.get_inventory(session, system),
+    "management.rotateCredential": accounts.rotate,
+    "management.getSelLog": lambda session, system, _: upkeep.get_log(session, system),
+    "management.reset": lambda session, system, _: upkeep.reset(session, system),
+    "firmware.list": lambda session, _, __: firmware.list_firmware(session),
+    "firmware.update": _update,
 }
 
 
 async def perform(session: Session, system: str, asked: Asked) -> dict[str, object]:
     """
-    :returns: the data of the outcome, with no secret in it.
-    :raises BmcRefusal: with none either.
+    :param system: as the operator named it. :returns: the data of the outcome.
+    :raises BmcRefusal: with the code of why not.
     """
-    performing = PERFORMING.get(asked.operation.name)
-    if performing is None:
-        raise BmcRefusal("unsupported-operation", f"no {asked.operation.name} by Redfish")
-    return await performing(session, system, asked)
+    return await PERFORMING[asked.operation.name](session, system, asked)

@@ -13,8 +13,8 @@ from .documents import Document, decoded, inner, path_of, text, texts
 _SAID: Final = 400
 #: Messages of an error that are looked at.
 _MESSAGES: Final = 16
-#: Texts that stand for what they hide, from this length on: shorter ones would hide half a page.
-_HIDDEN: Final = 3
+#: Characters of a secret that is taken out of errors, and out of data: shorter ones are words, too.
+_HIDDEN, _HIDDEN_IN_DATA = 3, 6
 
 
 @frozen
@@ -208,13 +208,17 @@ class Mask:
         return said
 
     def document(self, value: object) -> object:
-        """:returns: the same data without any."""
+        """:returns: the same data without any that is longer than most words."""
+        long = Mask(tuple(each for each in self._secrets if len(each) >= _HIDDEN_IN_DATA))
+        return long._walked(value)
+
+    def _walked(self, value: object) -> object:
         if isinstance(value, str):
             return self(value)
         if isinstance(value, Mapping):
-            return {self(str(name)): self.document(each) for name, each in value.items()}
+            return {self(str(name)): self._walked(each) for name, each in value.items()}
         if isinstance(value, list | tuple):
-            return [self.document(each) for each in value]
+            return [self._walked(each) for each in value]
         return value
 
 

@@ -101,8 +101,8 @@ class Session:
             return
         sessions = self.profile.sessions or await self._sessions()
         if sessions != BASIC:
-            sessions = await self._logged_in(self._credential, sessions)
-        self._basic = sessions == BASIC
+            sessions = await self._log_in(self._credential, sessions)
+        self._basic = not self._token
         self.profile = evolve(self.profile, sessions=sessions)
 
     async def _sessions(self) -> str:
@@ -117,8 +117,8 @@ class Session:
             named = joined(link(root, "SessionService"), "Sessions")
         return named or BASIC
 
-    async def _logged_in(self, credential: Credential, sessions: str) -> str:
-        """:returns: where sessions are opened; :data:`BASIC` when there are none to be had."""
+    async def _log_in(self, credential: Credential, sessions: str) -> str:
+        """:returns: where sessions are opened; :data:`BASIC` when there are none."""
         names = {"UserName": credential.username, "Password": credential.password.reveal()}
         ask = Ask("POST", sessions, body=json.dumps(names).encode())
         for wait in (*_BACK_OFF, None):
@@ -133,15 +133,21 @@ class Session:
             said = explained(reply)
             self.must_change = tuple(each for each in said if each.name in CHANGE_FIRST)
             return sessions if self._token else BASIC
+        if reply.status in _NO_SESSIONS:
+            return BASIC
         refusal = declined(reply, self.mask)
         if refusal.change_first:
             self.must_change = refusal.messages
-            return BASIC
-        if reply.status in (*_NO_SESSIONS, 503):
-            return BASIC  # no sessions, or none free
-        if reply.status in (400, 403):
-            raise BmcRefusal("auth-failed", refusal.detail)
-        raise refusal
+        elif reply.status in (400, 403):
+            raise Declined("auth-failed", refusal.detail, reply, refusal.messages)
+        elif reply.status != 503:  # no slot free: every request by itself, then (W204)
+            raise refusal
+        return sessions
+
+    @property
+    def proven(self) -> bool:
+        """Whether the BMC has taken the credential already."""
+        return bool(self._token)
 
     async def close(self) -> None:
         """Log out, whatever became of the operation: slots for sessions are few (W204)."""
@@ -296,11 +302,12 @@ async def talk(session: Session, work: Callable[[Session], Awaitable[_T]]) -> _T
     """
     try:
         await session.open()
-        return await work(session)
+        made = await work(session)
     except BmcRefusal as e:
         raise BmcRefusal(e.code, session.mask(e.detail)) from None
     finally:
         await session.close()
+    return made
 
 
 def _basic(credential: Credential) -> str:
