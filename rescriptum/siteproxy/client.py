@@ -12,6 +12,7 @@ from twisted.internet.endpoints import (
     TCP6ClientEndpoint,
     wrapClientTLS,
 )
+from twisted.internet.error import ConnectingCancelledError
 from twisted.internet.interfaces import (
     IAddress,
     IHostnameResolver,
@@ -36,7 +37,7 @@ from ..contract.refusals import Rejected
 from ..contract.structure import JSON
 from ..errors import Unavailable
 from ..net.connections import CONNECTING, Body, ended
-from ..net.pinning import OwnKey, PinnedPolicy, SystemPolicy
+from ..net.pinning import OwnKey, PinnedPolicy, SystemPolicy, why
 from .answer import Answer
 from .rule import MOST_ADDRESSES, Allowed
 
@@ -204,9 +205,9 @@ class ProxyClient:
             start = _Start(LONGEST_BODY, once.abort)
             response.deliverBody(start)
             read, truncated = await start.collected
-        except CancelledError:
-            raise
         except Exception as e:  # noqa: BLE001 - a shell that meets the network
+            if isinstance(why(e), CancelledError | ConnectingCancelledError):
+                raise CancelledError from None
             if once.exceeded:
                 raise Rejected("too-large", f"a head of more than {LONGEST_HEAD} bytes") from None
             raise ended(e, target.host) from None
