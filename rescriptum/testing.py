@@ -13,6 +13,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from .errors import NotFound, Unavailable
+from .fakebmc.service import FakeBMC as FakeBMC
+from .fakebmc.switches import Switch as Switch
 from .net.udp import ANYWHERE, Arrival, Received, SocketAddress, Way
 from .values import Content, Generated, Listen
 from .web.stream import CLOSED, LOST, SLOW_READER, STOPPING, Stream

@@ -55,12 +55,14 @@ class RedfishTree:
     def __init__(
         self,
         state: State,
+        reactor: IReactorTime,
         clock: IReactorTime,
         new_token: Callable[[], str],
         changed: Callable[[Changed], None],
         drop: Callable[[Peer], None],
     ) -> None:
         """
+        :param clock: the time of the machine, where it is another than the reactor's.
         :param changed: told what happens to the machine. :param drop: closes a connection.
         """
         self.state = state
@@ -68,6 +70,7 @@ class RedfishTree:
         self.most_sessions = 0
         self.answering = 0
         self.crowded = 0
+        self._reactor = reactor
         self._clock = clock
         self._new_token = new_token
         self._changed = changed
@@ -106,7 +109,7 @@ class RedfishTree:
         try:
             self.crowded += self.answering > 1
             if Switch.WEAK in self.state.switches:
-                await deferLater(self._clock, THINKING)
+                await deferLater(self._reactor, THINKING)
             answer = self._responded(request)
             if answer.rude in (Rude.HANG, Rude.DROP):
                 if answer.rude is Rude.DROP:
@@ -146,7 +149,7 @@ class RedfishTree:
 
             def half(stream: Stream) -> None:
                 stream.write(body[: len(body) // 2])
-                self._clock.callLater(0, stream.abort, "cut short")
+                self._reactor.callLater(0, stream.abort, "cut short")
 
             return StreamReply(JSON, half)
         return Reply(body, JSON, answer.status, answer.headers)

@@ -73,7 +73,7 @@ class FakeBMC(Service):
         self.pin = shown.pin
         self._reactor = reactor
         self._listen = listen or Listen("127.0.0.1", 0)
-        self._tree = RedfishTree(state, clock or time, token_hex, changed, self._cut)
+        self._tree = RedfishTree(state, time, clock or time, token_hex, changed, self._cut)
         limits = Limits(body_bytes=_BODY)
         self._site = Site(self._tree, reactor=time, limits=limits, workers=_Inline())
         self._factory = Cuttable(TLSMemoryBIOFactory(shown, False, self._site))

@@ -1,0 +1,1 @@
+"""``rescriptum power``: machines, by their BMCs."""
