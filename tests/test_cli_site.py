@@ -96,6 +96,33 @@ class TextTests(SynchronousTestCase):
             detail["cache"] = cache
             self.assertNotIn("cache", as_text({**STATUS, "sections": [section]}))
 
+    def test_proxy_dhcp(self) -> None:
+        """What was learnt and how to keep it; other servers, and the line to remove; how many."""
+        learnt = {"mac": "52:54:00:12:34:56", "architecture": "efi64", "strategy": "bounce"}
+        unknown = {**learnt, "architecture": "", "mac": "52:54:00:12:34:57"}
+        foreign = {
+            "server": "192.0.2.1", "code": "boot-file", "reason": "it names one too",
+            "cure": "remove\x1b 'dhcp-boot='",
+        }  # fmt: skip
+        listening = {"state": "listening", "reason": ""}
+        dhcp: Fields = {
+            "learnt": [learnt, unknown], "learnt_of": 2, "foreign": [foreign], "foreign_of": 1,
+        }  # fmt: skip
+        detail: Fields = {"boot": {"dhcp": listening}, "discovered": 0, "dhcp": dhcp}
+        section = {"name": "site", "state": "ready", "reason": "", "detail": detail}
+        told = {**STATUS, "sections": [section]}
+        said = (
+            "learnt    52:54:00:12:34:56 (efi64) takes offers by bounce;"
+            " 52:54:00:12:34:56=bounce in [boot] offers makes that last\n"
+            "learnt    52:54:00:12:34:57 takes offers by bounce;"
+            " 52:54:00:12:34:57=bounce in [boot] offers makes that last\n"
+        )
+        other = "foreign   192.0.2.1 boot-file: it names one too; remove\\x1b 'dhcp-boot='\n"
+        self.assertTrue(as_text(told).endswith(said + other))
+        dhcp |= {"learnt_of": 5, "foreign_of": 3}
+        more = "          and 3 more machines before these\n"
+        self.assertIn(f"{said}{more}{other}          and 2 more before these\n", as_text(told))
+
     def test_leases(self) -> None:
         for lease, said in (
             ((False, 3, None), "not active, epoch 3: not proved yet"),

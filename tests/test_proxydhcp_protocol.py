@@ -162,7 +162,8 @@ class LearningTests(ProxyCase):
         self.assertEqual([self.vendor(b"xid2") for _ in range(3)], [None, None, prompt])
         self.deliver(packet(B05, client="10.0.0.50"), CLIENT, port=4011)
         self.assertEqual([self.vendor(b"xid3") for _ in range(3)], [prompt] * 3)
-        self.assertEqual(list(self.strategies.learnt()), [(MACHINE, Strategy.PROMPT)])
+        [learnt] = self.strategies.learnt()
+        self.assertEqual((learnt.mac, learnt.strategy), (MACHINE, Strategy.PROMPT))
 
 
 class ChosenTests(ProxyCase):

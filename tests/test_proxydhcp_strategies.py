@@ -104,4 +104,5 @@ class StrategiesTests(SynchronousTestCase):
             machine.ignores(b"1", True, False, True)
         self.assertEqual(list(strategies.learnt()), [])
         machine.ignores(b"1", False, False, True)
-        self.assertEqual(list(strategies.learnt()), [(MACHINE, Strategy.BOUNCE)])
+        [learnt] = strategies.learnt()
+        self.assertEqual((learnt.mac, learnt.strategy), (MACHINE, Strategy.BOUNCE))

@@ -1,5 +1,6 @@
 """Tests for ``rescriptum.siteboot.service`` and ``section``: listeners that come and go."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from attrs import define, field
@@ -16,6 +17,7 @@ from rescriptum.contract.structure import JSON
 from rescriptum.errors import ConfigError, NotFound, RescriptumError, Unavailable
 from rescriptum.siteboot.section import BootSection, PartState, PartStatus
 from rescriptum.siteboot.service import LOOK, BootServer, Part
+from rescriptum.siteboot.watched import FINDINGS, MACHINES, Foreign, Learnt, shown
 from rescriptum.values import Problem
 from tests.sitebootcases import DIGEST, MACHINE, NOW, OTHER, Server, entry
 
@@ -203,7 +205,9 @@ class SectionTests(SynchronousTestCase):
         self.parts = {"http": LISTENING}
         self.lease, self.clock = LeaseStatus(True, 7, 100), Clock()
 
-    def section(self, cache: Cache | None = None) -> BootSection:
+    def section(
+        self, cache: Cache | None = None, dhcp: Callable[[], JSON] | None = None
+    ) -> BootSection:
         return BootSection(
             lambda: self.lease,
             lambda: self.parts,
@@ -212,6 +216,7 @@ class SectionTests(SynchronousTestCase):
             self.reported,
             lambda: NOW,
             self.clock.seconds,
+            dhcp,
         )
 
     def status(self, section: BootSection, *images: CacheImage) -> SectionStatus:
@@ -228,12 +233,32 @@ class SectionTests(SynchronousTestCase):
             {
                 "lease": {"active": True, "epoch": 7, "heard_ms_ago": 100},
                 "boot": {"http": listening, "tftp": off, "dhcp": off},
+                "dhcp": None,
                 "cache": {"pulling": 1},
                 "discovered": 0,
             },
         )
         self.assertEqual(self.cache.wanted, (image,))
         self.assertEqual(self.reported.inventories, [{"images": []}])
+
+    def test_what_proxy_dhcp_knows(self) -> None:
+        """As it is when it is asked, and no more of it than a report can carry."""
+        learnt = [Learnt(str(MACHINE), "efi64", "bounce")] * MACHINES
+        foreign = [Foreign("192.0.2.9", "boot-file", "does", "remove it")] * FINDINGS
+        detail = self.status(self.section(dhcp=lambda: shown(learnt, foreign))).detail["dhcp"]
+        assert isinstance(detail, dict)
+        machine = {"mac": str(MACHINE), "architecture": "efi64", "strategy": "bounce"}
+        server = {"server": "192.0.2.9", "code": "boot-file", "reason": "does", "cure": "remove it"}
+        self.assertEqual(detail["learnt"], [machine] * MACHINES)
+        self.assertEqual(detail["foreign"], [server] * FINDINGS)
+        last = Foreign("192.0.2.10", "another-proxy", "", "")
+        learnt.append(Learnt(str(OTHER), "", "bounce"))
+        detail = shown(learnt, [*foreign, last])
+        for key, most in (("learnt", MACHINES), ("foreign", FINDINGS)):
+            rows = detail[key]
+            assert isinstance(rows, list)
+            self.assertEqual((len(rows), detail[f"{key}_of"]), (most, most + 1))
+        self.assertEqual(detail["foreign"][-1]["server"], "192.0.2.10")  # type: ignore[index]
 
     def test_what_is_wrong(self) -> None:
         """A listener, the cache, or the lease: each in words."""

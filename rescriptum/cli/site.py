@@ -89,6 +89,8 @@ def _boot(detail: Fields) -> Iterator[str]:
             for name, each in parts.items()
         )
         yield f"boot      {', '.join(said)}; {detail['discovered']} machines discovered"
+    if isinstance(detail.get("dhcp"), dict):
+        yield from _dhcp(detail["dhcp"])
     if isinstance(cache, dict) and "ready" in cache:
         budget = f" of {cache['budget']}" if cache["budget"] else ""
         yield (
@@ -97,6 +99,23 @@ def _boot(detail: Fields) -> Iterator[str]:
         )
         for each in cache["troubles"]:
             yield f"          {each['sha256'][:12]}: {each['code']}: {each['reason']}"
+
+
+def _dhcp(detail: Fields) -> Iterator[str]:
+    """What machines have taught the agent, and which servers are in its way."""
+    learnt, foreign = detail["learnt"], detail["foreign"]
+    for each in learnt:
+        kind = f" ({each['architecture']})" if each["architecture"] else ""
+        yield (
+            f"learnt    {each['mac']}{kind} takes offers by {each['strategy']};"
+            f" {each['mac']}={each['strategy']} in [boot] offers makes that last"
+        )
+    if detail["learnt_of"] > len(learnt):
+        yield f"          and {detail['learnt_of'] - len(learnt)} more machines before these"
+    for each in foreign:
+        yield f"foreign   {each['server']} {each['code']}: {each['reason']}; {each['cure']}"
+    if detail["foreign_of"] > len(foreign):
+        yield f"          and {detail['foreign_of'] - len(foreign)} more before these"
 
 
 def _lease(lease: Fields) -> str:

@@ -88,15 +88,17 @@ class ProxyDHCP:
         monotonic: Callable[[], float],
         now: Callable[[], float],
         found: Callable[[], None],
+        foreign: Foreigners | None = None,
     ) -> None:
         """
         :param server: our address in option 54.
         :param now: Unix time.
         :param found: called when a machine was discovered that was not known.
+        :param foreign: what is known of other servers already; None: nothing is.
         """
         self.noise = 0
         self.unsent = 0
-        self.foreign = Foreigners(server)
+        self.foreign = Foreigners(server) if foreign is None else foreign
         self._network = network
         self._policy = policy
         self._fence = fence

@@ -27,6 +27,7 @@ class Machine:
     """
     One machine, and what it does about our answers.
 
+    :ivar tag: of its architecture, in the table; empty: the table has no row for it.
     :ivar strategy: that it is answered by.
     :ivar fixed: whether an operator chose it.
     :ivar worked: whether it is known to be right. :ivar tried: how many were not.
@@ -38,6 +39,7 @@ class Machine:
 
     mac: MAC
     strategy: Strategy
+    tag: str = ""
     fixed: bool = False
     worked: bool = False
     tried: int = 0
@@ -93,12 +95,15 @@ class Strategies:
             row = request.client.row
             tag = "" if row is None else row.tag
             chosen = self._preferences.find(request.packet.mac, tag)
-            machine = Machine(mac, chosen or DEFAULT, fixed=chosen is not None)
+            machine = Machine(mac, chosen or DEFAULT, tag, fixed=chosen is not None)
             self._machines[mac] = machine
         return machine
 
-    def learnt(self) -> Iterator[tuple[MAC, Strategy]]:
-        """:returns: machines that are answered in another way than they would have been."""
+    def learnt(self) -> Iterator[Machine]:
+        """
+        :returns: machines that are answered in another way than they would have been, those that
+            were begun longest ago first.
+        """
         for each in self._machines.values():
             if each.tried and each.worked:
-                yield each.mac, each.strategy
+                yield each

@@ -43,6 +43,7 @@ from ..net.clocks import boottime
 from ..net.udp import UDP
 from ..net.workers import WorkerPool
 from ..proxydhcp.answer import BootFiles, Policy
+from ..proxydhcp.foreign import Foreigners
 from ..proxydhcp.protocol import ProxyDHCP
 from ..proxydhcp.service import ProxyDHCPService
 from ..proxydhcp.strategies import Strategies
@@ -53,6 +54,7 @@ from ..siteboot.resource import BootTree, Place, Ramdisk, content_of
 from ..siteboot.section import BootSection
 from ..siteboot.service import BootServer, Part
 from ..siteboot.store import Kept
+from ..siteboot.watched import Foreign, Learnt, shown
 from ..tftp.protocol import TFTPServer
 from ..tftp.service import TFTPService
 from ..tftp.wire import ErrorCode
@@ -138,6 +140,9 @@ class Booting:
         directory = DataDirectory(config.agent.data_dir)
         discovered = Discoveries(boot.proxy_dhcp)
         self._kept = Kept(directory, files, discovered, time.time, self._dropped)
+        # What was learnt outlives a listener that is started anew.
+        self._strategies = Strategies(boot.offers, boot.learn_offers)
+        self._foreigners = Foreigners(b"" if boot.server_ip is None else boot.server_ip.packed)
 
     def _dropped(self, mac: MAC) -> None:
         self._grants.withdraw(mac)
@@ -192,7 +197,19 @@ class Booting:
             self._agent,
             time.time,
             boottime,
+            self._watched if self._boot.proxy_dhcp else None,
         )
+
+    def _watched(self) -> JSON:
+        learnt = [
+            Learnt(str(each.mac), each.tag, each.strategy.value)
+            for each in self._strategies.learnt()
+        ]
+        foreign = [
+            Foreign(each.server, each.code, each.reason, each.cure)
+            for each in self._foreigners.findings
+        ]
+        return shown(learnt, foreign)
 
     def _cache(self) -> CacheService:
         return CacheService(
@@ -282,8 +299,7 @@ class Booting:
             (lambda: None) if listed is None else listed.native,
             tftp=listed is not None,
         )
-        strategies = Strategies(self._boot.offers, self._boot.learn_offers)
-        policy = Policy(files, fence, self._kept.entries, strategies, time.time)
+        policy = Policy(files, fence, self._kept.entries, self._strategies, time.time)
         server = ProxyDHCP(
             UDP(self._reactor, time.monotonic),
             policy,
@@ -293,6 +309,7 @@ class Booting:
             monotonic=time.monotonic,
             now=time.time,
             found=self._found,
+            foreign=self._foreigners,
         )
         return ProxyDHCPService(server, self._boot.interface)
 

@@ -70,9 +70,11 @@ class BootSection:
         reporting: Reporting,
         now: Callable[[], float],
         monotonic: Callable[[], float],
+        dhcp: Callable[[], JSON] | None = None,
     ) -> None:
         """
         :param cache: None: there is none.
+        :param dhcp: what proxy DHCP has come to know; None: there is none.
         :param now: Unix time.
         """
         self._lease = lease
@@ -82,6 +84,7 @@ class BootSection:
         self._reporting = reporting
         self._now = now
         self._monotonic = monotonic
+        self._dhcp = dhcp
         self._told: float | None = None
 
     async def converge(self, desired: NodeSpec) -> SectionStatus:
@@ -103,6 +106,7 @@ class BootSection:
         detail: JSON = {
             "lease": plain(lease),
             "boot": {name: plain(each) for name, each in parts.items()},
+            "dhcp": None if self._dhcp is None else self._dhcp(),
             "cache": cache,
             "discovered": len(self._kept.discovered),
         }
