@@ -40,7 +40,7 @@ from rescriptum.contract.sessions import (
     SessionRequest,
     Welcome,
 )
-from rescriptum.contract.specs import LeaseSection, NodeSpec, SiteSpec
+from rescriptum.contract.specs import LeaseSection, NodeSpec, ProxyTarget, SiteSpec
 from rescriptum.contract.structure import JSON, parsed, plain, rendered, structured
 from rescriptum.values import Listen
 from rescriptum.web.reply import Finished, Reply, StreamReply
@@ -77,6 +77,7 @@ class ScriptedGateway:
     :ivar frames: of agents, in order, but for heartbeats, which are in ``beats``.
     :ivar hears: whether agent frames are answered for; else they are heard and not confirmed.
     :ivar session: the name of the one that there is.
+    :ivar targets: of the site's requests.
     """
 
     routes: ClassVar[Routes] = Routes()
@@ -97,6 +98,7 @@ class ScriptedGateway:
     refuses: str | None = None
     used: bool = False
     ack: Ack | None = None
+    targets: tuple[ProxyTarget, ...] = ()
     _streams: list[Stream] = field(factory=list)
     _seq: int = 0
     _version: int = 0
@@ -168,7 +170,7 @@ class ScriptedGateway:
         self._version += 1
         active = self.lease.holder is not None and self.lease.holder == self.session
         lease = LeaseSection(active, self.lease.epoch, self.ttl_ms)
-        self.say(Desired(NodeSpec(self._version, SiteSpec(lease))))
+        self.say(Desired(NodeSpec(self._version, SiteSpec(lease, (), self.targets))))
 
     def grant(self) -> None:
         """The next epoch is this session's."""
