@@ -30,6 +30,7 @@ class Character:
     :ivar labels: that its Hello carries.
     :ivar attestation: a site agent's word for its machine; None: its token alone stands for it.
     :ivar inventory: asked when it joins, and reported once it has.
+    :ivar drivers: asked for each Hello: manifests of the drivers of BMCs that it hosts.
     """
 
     role: Role
@@ -39,3 +40,4 @@ class Character:
     labels: Mapping[str, str] = field(factory=dict)
     attestation: str | None = field(default=None, repr=False)
     inventory: Inventory = unknown
+    drivers: Callable[[], Sequence[JSON]] = tuple

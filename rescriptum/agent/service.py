@@ -264,6 +264,7 @@ class AgentService(Service):
             secrets.token_urlsafe(24),
             int(self._wall()),
             kinds.names,
+            tuple(self._character.drivers()),
             labels=JSON(self._character.labels),
             boots=self.boots,
         )

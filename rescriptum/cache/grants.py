@@ -162,6 +162,10 @@ class Grants:
         self._firmware.add(grant)
         return grant
 
+    def withdraw_firmware(self, grant: FirmwareGrant) -> None:
+        """The BMC needs it no more."""
+        self._firmware.drop(grant)
+
     def redeem_boot(self, token: str) -> BootGrant:
         """
         :param token: as a stranger sent it.

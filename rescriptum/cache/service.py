@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import define, field, frozen
 from hyperlink import URL
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList
@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 from ..contract.reports import State
 from ..contract.specs import CacheImage
 from ..contract.structure import JSON
-from ..errors import Malformed, RescriptumError
+from ..errors import Malformed, RescriptumError, Unverified
 from ..values import Content
 from .eviction import evicted
 from .images import CachedImage, is_digest
@@ -62,6 +62,14 @@ class CacheStatus:
         return f"image {first.sha256[:12]}: {first.reason}{more}"
 
 
+@define
+class _Brought:
+    """An image that somebody waits for. :ivar waiting: each of them."""
+
+    image: CacheImage
+    waiting: list[Deferred[None]] = field(factory=list)
+
+
 class CacheService(Service):
     """
     The images of one data directory.
@@ -97,12 +105,13 @@ class CacheService(Service):
         self._held = held
         self._changed = changed
         self._now = now
-        self._pulls = Pulls(client, directory, self._evict, self._arrived, changed, now, jitter)
+        self._pulls = Pulls(client, directory, self._evict, self._arrived, self._news, now, jitter)
         self._ready: dict[str, CachedImage] = {}
         self._unchecked: dict[str, CachedImage] = {}
         self._going: set[str] = set()
         self._named: frozenset[str] = frozenset()
         self._wrong: tuple[Trouble, ...] = ()
+        self._brought: dict[str, _Brought] = {}
         self._opened = False
         self._looking = False
         self._stopping = False
@@ -151,13 +160,56 @@ class CacheService(Service):
         elif not self._looking:
             self._looking = True
             self._spawn(self._look())
-        self._named = frozenset(each.sha256 for each in images)
+        wanted = [*images, *(each.image for each in self._brought.values())]
+        self._named = frozenset(each.sha256 for each in wanted)
         there = self._ready.keys() | self._unchecked.keys() | self._going
-        urls, self._wrong = _wanted([each for each in images if each.sha256 not in there])
+        urls, self._wrong = _wanted([each for each in wanted if each.sha256 not in there])
         if not self._stopping:
             self._pulls.want(urls)
+        self._settle()
         await self._evict()
         return self.status()
+
+    async def bring(self, image: CacheImage) -> None:
+        """
+        Have an image that the site need not have. It stays while this is awaited; whoever wants it
+        to stay longer holds it in the very turn of the reactor in which this returns.
+
+        :raises Unverified: when it cannot be had, or is not what its digest says.
+        """
+        if self.find(image.sha256) is not None:
+            return
+        waiting: Deferred[None] = Deferred()
+        brought = self._brought.setdefault(image.sha256, _Brought(image))
+        brought.waiting.append(waiting)
+        self._changed()
+        try:
+            await waiting
+        finally:
+            brought.waiting.remove(waiting)
+            if not brought.waiting:
+                del self._brought[image.sha256]
+                self._changed()
+
+    def _news(self) -> None:
+        self._settle()
+        self._changed()
+
+    def _settle(self) -> None:
+        """Tell those who wait for an image that it is there, or cannot be had."""
+        if not self._brought:
+            return
+        pulls = (each.trouble for each in self._pulls.all)
+        troubles = {each.sha256: each for each in (*self._wrong, *pulls) if each is not None}
+        for digest, brought in tuple(self._brought.items()):
+            trouble = troubles.get(digest)
+            for waiting in tuple(brought.waiting):
+                if waiting.called:
+                    continue
+                if digest in self._ready:
+                    waiting.callback(None)
+                elif trouble is not None:
+                    waiting.errback(Unverified(f"{trouble.code}: {trouble.reason}"))
 
     async def _open(self) -> None:
         found = await self._workers.run(self._directory.open)
@@ -198,7 +250,7 @@ class CacheService(Service):
             # Unless it was evicted meanwhile.
             if self._unchecked.pop(image.digest, None) is not None and checked is not None:
                 self._ready[image.digest] = checked
-            self._changed()
+            self._news()
 
     # Room.
 
@@ -230,6 +282,7 @@ class CacheService(Service):
 
     def _arrived(self, image: CachedImage) -> None:
         self._ready[image.digest] = image
+        self._settle()
 
     # What is said of it.
 

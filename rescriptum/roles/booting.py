@@ -62,6 +62,7 @@ from ..values import MAC, Generated, Secret
 from ..web.routing import Application, Mounted
 from ..web.service import WebService
 from ..web.site import Limits, Site
+from .bmc import Offers
 
 #: Threads for the files of HTTP and TFTP, and for those of the cache.
 MEDIA_THREADS, CACHE_THREADS = 4, 3
@@ -122,6 +123,7 @@ class Booting:
     The boot server of one site agent.
 
     :ivar pools: threads that it uses.
+    :ivar offers: of images, to BMCs; None: there is no cache.
     """
 
     def __init__(
@@ -136,6 +138,7 @@ class Booting:
         self._disk = WorkerPool(reactor, "cache", CACHE_THREADS)
         self._writer = WorkerPool(reactor, "pulls", 1)
         self.pools = [self._media, self._disk, self._writer]
+        self.offers: Offers | None = None
         # The agent holds the directory's lock for as long as anything is written.
         directory = DataDirectory(config.agent.data_dir)
         discovered = Discoveries(boot.proxy_dhcp)
@@ -166,6 +169,7 @@ class Booting:
             cache = self._cache()
             cache.setServiceParent(parent)
             self._images = _Images(cache, self._grants)
+            self.offers = Offers(cache, self._grants, self._url)
             mounts["cache"] = CacheTree(cache, self._grants, agent.fence)
         self._directory, self._listed = None, None
         if self._boot.tftp_root is not None:

@@ -17,12 +17,14 @@ from ..agent.desired import SiteSection
 from ..agent.kinds import AnyKind
 from ..agent.resource import StatusTree
 from ..agent.service import AgentService
+from ..bmc.hosted.protocol import Reactor as BmcReactor
 from ..contract.joining import Role
 from ..net.connections import Connections
 from ..net.pinning import gateway_policy
 from ..net.workers import WorkerPool
 from ..web.local import LocalService
 from ..web.site import Limits, Site
+from .bmc import BmcService
 from .booting import Booting
 from .booting import Reactor as BootReactor
 from .proxying import proxying
@@ -47,7 +49,7 @@ def character(config: SiteConfig) -> Character:
     return Character(Role.SITE, KINDS, lambda lease: [SiteSection(lease)], labels=labels)
 
 
-class Reactor(BootReactor, IReactorUNIX):
+class Reactor(BootReactor, IReactorUNIX, BmcReactor):
     """What an agent asks of a reactor."""
 
 
@@ -88,7 +90,9 @@ def make_site(
         booting = Booting(config, config.boot, reactor, workers)
         own = booting.character(own)
         pools += booting.pools
-    own = proxying(own, config, reactor)
+    bmcs = BmcService(config, reactor, workers, lambda: None if booting is None else booting.offers)
+    bmcs.setServiceParent(root)
+    own = proxying(bmcs.character(own), config, reactor, bmcs.known)
     policy = gateway_policy(
         [str(each) for each in agent.serving_ca_pins], agent.gateway_server_name
     )
