@@ -14,11 +14,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SUITE = "trixie"
-KERNEL = "linux-image-cloud-amd64"
+ARCHITECTURES = ("amd64", "arm64")
 INSTALLER = "debian-installer-12-netboot-amd64"
 INSTALLER_SUITE = "bookworm"
 OLDER_SUITE = "bookworm"
@@ -108,21 +109,23 @@ def _initrd(busybox: bytes) -> bytes:
     )
 
 
-def tree() -> Path:
+def tree(architecture: str = "amd64") -> Path:
     """A kernel and an initrd that says :data:`MARKER` and its command line, and powers off."""
     unpack = CHECKOUT / "ipxe" / "unpack.sh"
+    kernel = f"linux-image-cloud-{architecture}"
 
     def make(path: Path) -> None:
         work = path / "work"
-        _call(unpack, work, SUITE, "busybox-static", KERNEL)
+        wanted = (f"{each}:{architecture}" for each in ("busybox-static", kernel))
+        _call(unpack, work, SUITE, *wanted)
         # The metapackage was unpacked; it names the package that has the kernel.
-        [meta] = (work / "apt" / "debs").glob(f"{KERNEL}_*.deb")
+        [meta] = (work / "apt" / "debs").glob(f"{kernel}_*.deb")
         depends = _call("dpkg-deb", "-f", meta, "Depends")
-        [image] = re.findall(r"linux-image-\d[\w.+-]*-cloud-amd64", depends)
+        [image] = re.findall(rf"linux-image-\d[\w.+-]*-cloud-{architecture}", depends)
         download = work / "kernel"
         download.mkdir()
         subprocess.run(
-            ["apt-get", "-qq", "download", image],
+            ["apt-get", "-qq", "download", f"{image}:{architecture}"],
             cwd=download,
             env={**os.environ, "APT_CONFIG": str(work / "apt" / "apt.conf")},
             timeout=FETCH_SECONDS,
@@ -130,8 +133,8 @@ def tree() -> Path:
         )
         [package] = download.glob("*.deb")
         _call("dpkg-deb", "-x", package, download / "root")
-        [kernel] = (download / "root" / "boot").glob("vmlinuz-*")
-        shutil.copy(kernel, path / "vmlinuz")
+        [found] = (download / "root" / "boot").glob("vmlinuz-*")
+        shutil.copy(found, path / "vmlinuz")
         [busybox] = [
             each
             for each in (work / "root").rglob("busybox")
@@ -140,7 +143,7 @@ def tree() -> Path:
         (path / "initrd.img").write_bytes(_initrd(busybox.read_bytes()))
         shutil.rmtree(work)
 
-    return _made("tree", (unpack.read_bytes(), Path(__file__).read_bytes()), make)
+    return _made("tree", (architecture, unpack.read_bytes(), Path(__file__).read_bytes()), make)
 
 
 def older_packages() -> Path:
@@ -155,6 +158,18 @@ def older_packages() -> Path:
         shutil.rmtree(work)
 
     return _made("older", (OLDER_SUITE,), make)
+
+
+def relay_agent() -> Path:
+    """ISC's DHCP relay, out of its package: installed it would start by itself."""
+
+    def make(path: Path) -> None:
+        work = path / "work"
+        _call(CHECKOUT / "ipxe" / "unpack.sh", work, OLDER_SUITE, "isc-dhcp-relay")
+        shutil.copy(work / "root" / "usr" / "sbin" / "dhcrelay", path)
+        shutil.rmtree(work)
+
+    return _made("relay", (OLDER_SUITE,), make) / "dhcrelay"
 
 
 def installer() -> Path:
@@ -177,6 +192,8 @@ def installer() -> Path:
 
 
 if __name__ == "__main__":
-    wanted = [loaders, tree, *([older_packages, installer] if "all" in sys.argv[1:] else [])]
+    trees = [partial(tree, each) for each in ARCHITECTURES]
+    rest = [older_packages, relay_agent, installer] if "all" in sys.argv[1:] else []
+    wanted: list[Callable[[], Path]] = [loaders, *trees, *rest]
     for each in wanted:
         sys.stdout.write(f"{each()}\n")

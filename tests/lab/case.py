@@ -16,7 +16,7 @@ from .assets import CHECKOUT
 from .captures import DHCPMessage, HTTPRequest, Message, TFTPRequest, messages
 from .disks import bios_disk, uefi_disk
 from .machines import Boot, Firmware, Machine
-from .network import Network, sweep
+from .network import MACHINES, Network, sweep
 
 #: Where these are not set a module is an empty suite to trial, by its name ``testSuite``.
 ASKED = os.environ.get("LAB", "") != ""
@@ -34,23 +34,25 @@ def _terminated(number: int, frame: FrameType | None) -> None:
     os.kill(os.getpid(), number)
 
 
-class LabTestCase(SynchronousTestCase):
+class NetworkTestCase(SynchronousTestCase):
     """
-    A network of its own, with the boot server in it.
+    A network of its own.
 
     Modules of the lab have tests only where ``LAB`` is in the environment: ``make lab`` sets it
     to ``ci``, ``make lab-all`` to ``all``. Nothing is skipped then: what is missing is a failure.
+
+    :ivar tools: programs that it needs beside :data:`TOOLS`.
     """
 
+    tools: tuple[str, ...] = ()
     network: Network
-    server: peers.BootServer
 
     def setUp(self) -> None:
         if os.geteuid() != 0:
             self.fail("the lab makes network namespaces: it needs root")
         if not Path("/dev/net/tun").exists():
             self.fail("the lab needs /dev/net/tun: modprobe tun, or --device it into the container")
-        missing = [each for each in TOOLS if shutil.which(each) is None]
+        missing = [each for each in (*TOOLS, *self.tools) if shutil.which(each) is None]
         if missing:
             self.fail(f"not installed: {', '.join(missing)}; lab.md says which packages")
         signal.signal(signal.SIGTERM, _terminated)
@@ -61,8 +63,6 @@ class LabTestCase(SynchronousTestCase):
         self.network = Network(directory)
         self.network.__enter__()
         self.addCleanup(self.network.close)
-        self.server = peers.BootServer(self.network, assets.loaders())
-        peers.site(self.network)
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
@@ -89,18 +89,24 @@ class LabTestCase(SynchronousTestCase):
         make = bios_disk if firmware is Firmware.BIOS else uefi_disk
         return make(self.network.directory / "disk.img")
 
-    def boot(self, machine: Machine, marker: str, seconds: float = BOOT_SECONDS) -> Boot:
+    def boot(
+        self,
+        machine: Machine,
+        marker: str,
+        seconds: float = BOOT_SECONDS,
+        bridge: str = MACHINES,
+    ) -> Boot:
         """
         Power it on, and see ``marker`` on its serial line.
 
         EDK2 gives up with PXE-E99 about once in a hundred boots on a busy machine: it is powered
         on once more, never twice.
         """
-        boot = Boot(self.network, machine)
+        boot = Boot(self.network, machine, bridge)
         reached = boot.reaches(marker, seconds)
         if not reached and "PXE-E99" in boot.screen():
             boot.process.stop()
-            boot = Boot(self.network, machine)
+            boot = Boot(self.network, machine, bridge)
             reached = boot.reaches(marker, seconds)
         self.assertTrue(reached, f"the machine never said {marker}")
         return boot
@@ -116,3 +122,14 @@ class LabTestCase(SynchronousTestCase):
 
     def http(self) -> list[HTTPRequest]:
         return [each for each in self.seen() if isinstance(each, HTTPRequest)]
+
+
+class LabTestCase(NetworkTestCase):
+    """A network of its own, with the boot server in it."""
+
+    server: peers.BootServer
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.server = peers.BootServer(self.network, assets.loaders())
+        peers.site(self.network)

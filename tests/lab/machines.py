@@ -7,18 +7,17 @@ firmware, and hang the first Linux guest for ever.
 
 import os
 import re
-import shutil
 from enum import Enum
 from pathlib import Path
 
 from attrs import frozen
 
-from .network import Network, Running, wait_for
+from .network import MACHINES, Network, Running, run, wait_for
 
 UUID = "4c4c4544-0053-4d10-8052-b3c04f4c4142"
 SERIAL = "SN-0001"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]")
-_FLASH = Path("/usr/share/OVMF")
+_FLASH, _ARM64_FLASH = Path("/usr/share/OVMF"), Path("/usr/share/AAVMF")
 
 
 class Firmware(Enum):
@@ -30,6 +29,17 @@ class Firmware(Enum):
     UEFI_HTTP = "uefi-http"
     UEFI_SECURE = "uefi-secure"
     """By PXE, with Secure Boot and the keys that machines are sold with."""
+    ARM64_PXE = "arm64-pxe"
+    ARM64_HTTP = "arm64-http"
+
+    @property
+    def arm64(self) -> bool:
+        return self in (Firmware.ARM64_PXE, Firmware.ARM64_HTTP)
+
+    @property
+    def console(self) -> str:
+        """What Linux calls the machine's first serial port."""
+        return "ttyAMA0" if self.arm64 else "ttyS0"
 
 
 @frozen
@@ -53,17 +63,22 @@ class Machine:
         """:param directory: gets the serial log and the machine's own flash."""
         uefi = self.firmware is not Firmware.BIOS
         secure = self.firmware is Firmware.UEFI_SECURE
-        board = ("q35,smm=on" if secure else "q35") if uefi else "pc,graphics=off"
+        board = "pc,graphics=off"
+        if self.firmware.arm64:
+            board = "virt"
+        elif uefi:
+            board = "q35,smm=on" if secure else "q35"
         # romfile= (empty): EDK2's own PXE, else the card's ROM brings iPXE's driver. OVMF has no
         # driver for an e1000; SeaBIOS gets iPXE from the card.
         card = "virtio-net-pci,romfile=" if uefi else "e1000"
         # From a disc or a stick, the disk comes next; else the network comes first.
         network, disk = (1, 2) if self.removable is None else (3, 2)
         argv = [
-            "qemu-system-x86_64",
+            f"qemu-system-{'aarch64' if self.firmware.arm64 else 'x86_64'}",
             *("-M", board),
-            *("-cpu", "max", "-smp", "1", "-m", str(self.memory)),
-            *("-accel", "kvm" if os.environ.get("LAB_ACCEL") == "kvm" else "tcg,thread=multi"),
+            *("-cpu", "cortex-a57" if self.firmware.arm64 else "max"),
+            *("-smp", "1", "-m", str(self.memory)),
+            *("-accel", "kvm" if self._kvm() else "tcg,thread=multi"),
             *("-display", "none", "-nodefaults", "-monitor", "none", "-no-reboot"),
             *("-serial", f"file:{directory / 'serial.log'}"),
             *("-uuid", UUID, "-device", "virtio-rng-pci"),
@@ -85,9 +100,10 @@ class Machine:
                 *("-device", f"virtio-blk-pci,drive=d0,bootindex={disk}"),
             ]
         if uefi:
+            code, pristine = self._flash()
             variables = directory / "vars.fd"
-            shutil.copy(_FLASH / f"OVMF_VARS_4M{'.ms' if secure else ''}.fd", variables)
-            code = _FLASH / f"OVMF_CODE_4M{'.secboot' if secure else ''}.fd"
+            # 64 MiB of nothing, for arm64.
+            run("cp", "--sparse=always", pristine, variables)
             argv += [
                 *("-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={code}"),
                 *("-drive", f"if=pflash,unit=1,format=raw,file={variables}"),
@@ -96,20 +112,31 @@ class Machine:
         if secure:
             argv += ["-global", "driver=cfi.pflash01,property=secure,value=on"]
             argv += ["-global", "ICH9-LPC.disable_s3=1"]
-        if self.firmware is Firmware.UEFI_HTTP:
+        if self.firmware in (Firmware.UEFI_HTTP, Firmware.ARM64_HTTP):
             # Else two minutes of PXE time-outs come first.
             argv += ["-fw_cfg", "name=opt/org.tianocore/IPv4PXESupport,string=n"]
         return argv
+
+    def _kvm(self) -> bool:
+        return os.environ.get("LAB_ACCEL") == "kvm" and not self.firmware.arm64
+
+    def _flash(self) -> tuple[Path, Path]:
+        """:returns: the firmware's code, and its variables as they come."""
+        if self.firmware.arm64:
+            return _ARM64_FLASH / "AAVMF_CODE.fd", _ARM64_FLASH / "AAVMF_VARS.fd"
+        if self.firmware is Firmware.UEFI_SECURE:
+            return _FLASH / "OVMF_CODE_4M.secboot.fd", _FLASH / "OVMF_VARS_4M.ms.fd"
+        return _FLASH / "OVMF_CODE_4M.fd", _FLASH / "OVMF_VARS_4M.fd"
 
 
 class Boot:
     """A machine that is on."""
 
-    def __init__(self, network: Network, machine: Machine) -> None:
+    def __init__(self, network: Network, machine: Machine, bridge: str = MACHINES) -> None:
         self._serial = network.directory / "serial.log"
         self._serial.unlink(missing_ok=True)
         self.process: Running = network.spawn(
-            "br", "qemu", machine.command(network.tap(), network.directory)
+            "br", "qemu", machine.command(network.tap(bridge), network.directory)
         )
 
     def screen(self) -> str:

@@ -20,6 +20,8 @@ SERVER, DHCP, CLIENT = "10.77.0.1", "10.77.0.2", "10.77.0.50"
 NETWORK, MASK = "10.77.0.0/24", "255.255.255.0"
 CLIENTS = ("10.77.0.100", "10.77.0.200")
 ROUTER6 = "fd00:77::1/64"
+#: The bridge that all machines are on, but for those of one test.
+MACHINES = "br0"
 POLL_SECONDS = 0.05
 
 
@@ -103,7 +105,7 @@ def wait_for(
 
 class Network:
     """
-    A bridge in a namespace of its own, where machines plug in, and servers in others.
+    Bridges in a namespace of their own, where machines plug in, and servers in others.
 
     :ivar directory: where logs and captures go.
     """
@@ -127,8 +129,7 @@ class Network:
         self._open.append(self)
         try:
             self._namespace("br")
-            self._ip("br", "link add br0 type bridge forward_delay 0 stp_state 0 mcast_snooping 0")
-            self._ip("br", "link set br0 up")
+            self.bridge(MACHINES)
         except BaseException:
             self.close()
             raise
@@ -167,47 +168,76 @@ class Network:
         # No neighbour discovery in the captures but where it is asked for.
         self._ipv6(name, on=False)
 
-    def _ipv6(self, name: str, on: bool) -> None:
-        for each in ("all", "eth0") if on else ("all",):
+    def _ipv6(self, name: str, on: bool, device: str = "eth0") -> None:
+        for each in ("all", device) if on else ("all",):
             path = f"/proc/sys/net/ipv6/conf/{each}/disable_ipv6"
             self.call(name, ["sh", "-c", f"echo {int(not on)} >{path}"])
 
     def has(self, name: str) -> bool:
         return self._full(name) in self._namespaces
 
-    def host(self, name: str, address: str) -> None:
-        """A namespace with ``eth0`` on the bridge."""
-        self._namespace(name)
-        port = f"v-{name}"
-        self._ip("br", f"link add {port} type veth peer name eth0 netns {self._full(name)}")
-        self._ip("br", f"link set {port} master br0 up")
-        self._ip(name, f"addr add {address}/24 brd + dev eth0")
-        self._ip(name, "link set eth0 up")
+    def bridge(self, name: str) -> None:
+        """Another wire, which nothing joins to the rest."""
+        words = "type bridge forward_delay 0 stp_state 0 mcast_snooping 0"
+        self._ip("br", f"link add {name} {words}")
+        self._ip("br", f"link set {name} up")
 
-    def router6(self, name: str) -> None:
+    def host(self, name: str, address: str, bridge: str = MACHINES) -> None:
+        """A namespace with ``eth0`` on a bridge."""
+        self._namespace(name)
+        self.link(name, "eth0", address, bridge)
+
+    def link(self, name: str, device: str, address: str, bridge: str) -> None:
+        """Plug ``name`` into a bridge; ``device`` is of the form ``eth0``."""
+        port = self._port(name, device)
+        self._ip("br", f"link add {port} type veth peer name {device} netns {self._full(name)}")
+        self._ip("br", f"link set {port} master {bridge} up")
+        self._ip(name, f"addr add {address}/24 brd + dev {device}")
+        self._ip(name, f"link set {device} up")
+
+    @staticmethod
+    def _port(name: str, device: str) -> str:
+        return f"v{device.removeprefix('eth')}-{name}"
+
+    def cut(self, name: str, device: str) -> None:
+        """Pull the plug: the link is down at both ends."""
+        self._ip("br", f"link set {self._port(name, device)} down")
+
+    def mend(self, name: str, device: str) -> None:
+        """Put it in again."""
+        self._ip("br", f"link set {self._port(name, device)} up")
+
+    def route(self, name: str, network: str, through: str) -> None:
+        self._ip(name, f"route add {network} via {through}")
+
+    def forward(self, name: str) -> None:
+        """Let ``name`` pass on what is for others."""
+        self.call(name, ["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"])
+
+    def router6(self, name: str, device: str = "eth0") -> None:
         """
         Let ``name`` advertise an IPv6 prefix. Every iPXE waits 13 seconds for a router that is
         not there, and a lab's boots are many.
         """
-        self._ipv6(name, on=True)
-        self._ip(name, f"addr add {ROUTER6} dev eth0 nodad")
+        self._ipv6(name, on=True, device=device)
+        self._ip(name, f"addr add {ROUTER6} dev {device} nodad")
         prefix = ROUTER6.split("1/")[0]
         self.spawn(
             name,
-            "router6",
+            f"router6-{name}",
             [
                 *("dnsmasq", "-k", "-C", "/dev/null", "--port=0", "--user=root", "--enable-ra"),
-                *("--interface=eth0", f"--dhcp-range={prefix},ra-only"),
-                f"--dhcp-leasefile={self.directory / 'router6.leases'}",
+                *(f"--interface={device}", f"--dhcp-range={prefix},ra-only"),
+                f"--dhcp-leasefile={self.directory / f'router6-{name}.leases'}",
             ],
         )
 
-    def tap(self) -> str:
-        """:returns: the name of a new port of the bridge, for a machine."""
+    def tap(self, bridge: str = MACHINES) -> str:
+        """:returns: the name of a new port of a bridge, for a machine."""
         name = f"tap{self._taps}"
         self._taps += 1
         self._ip("br", f"tuntap add {name} mode tap")
-        self._ip("br", f"link set {name} master br0 up")
+        self._ip("br", f"link set {name} master {bridge} up")
         return name
 
     def spawn(

@@ -12,12 +12,36 @@ from pathlib import Path
 from .assets import CHECKOUT
 from .network import CLIENTS, DHCP, MASK, NETWORK, SERVER, Network, Running, wait_for
 
-_TWISTD = "from twisted.scripts.twistd import run; run()"
-_RESCRIPTUM = "from rescriptum.cli.main import run; run()"
+TWISTD = (
+    *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
+    *("-n", "--pidfile="),
+)
+RESCRIPTUM = (sys.executable, "-c", "from rescriptum.cli.main import run; run()")
 ANSWERS_PORT, MEDIA_PORT, TFTP_PORT = 8000, 8001, 69
 
 
-class BootServer:
+class Logged:
+    """What writes its events as JSON, a line each."""
+
+    _running: Running
+
+    def events(self, name: str = "") -> list[Mapping[str, object]]:
+        """:returns: what it logged of machines, in order; of one kind where that is named."""
+        events = []
+        for line in self._running.text().splitlines():
+            if line.startswith("{") and line.endswith("}"):
+                event = json.loads(line)
+                if event.get("event") and name in ("", event["event"]):
+                    events.append(event)
+        return events
+
+    def complaints(self) -> list[str]:
+        """:returns: lines that are no events: a traceback, a warning of Python's."""
+        lines = self._running.text().splitlines()
+        return [each for each in lines if not each.startswith("{") or '"traceback"' in each]
+
+
+class BootServer(Logged):
     """
     ``twistd -n rescriptum`` from this checkout, alone in its namespace.
 
@@ -25,8 +49,6 @@ class BootServer:
     :ivar loaders: its boot directory.
     :ivar settings: further variables of its environment.
     """
-
-    _running: Running
 
     def __init__(self, network: Network, loaders: Path) -> None:
         self._network = network
@@ -56,10 +78,7 @@ class BootServer:
         self._running = self._network.spawn(
             "srv",
             "server",
-            [
-                *(sys.executable, "-c", _TWISTD, "-n", "--pidfile="),
-                *("--logger", "rescriptum.logs.json", "rescriptum"),
-            ],
+            [*TWISTD, "--logger", "rescriptum.logs.json", "rescriptum"],
             self._environment,
         )
         wanted = (("tcp", ANSWERS_PORT), ("tcp", MEDIA_PORT), ("udp", TFTP_PORT))
@@ -76,27 +95,10 @@ class BootServer:
         :returns: what ``rescriptum ARGV`` prints, run as the server is.
         :raises AssertionError: when it exits with anything but ``code``.
         """
-        done = self._network.call(
-            "srv", [sys.executable, "-c", _RESCRIPTUM, *argv], self._environment
-        )
+        done = self._network.call("srv", [*RESCRIPTUM, *argv], self._environment)
         if done.returncode != code:
             raise AssertionError(f"rescriptum {' '.join(argv)}: {done.stdout}{done.stderr}")
         return done.stdout
-
-    def events(self, name: str = "") -> list[Mapping[str, object]]:
-        """:returns: what it logged of machines, in order; of one kind where that is named."""
-        events = []
-        for line in self._running.text().splitlines():
-            if line.startswith("{") and line.endswith("}"):
-                event = json.loads(line)
-                if event.get("event") and name in ("", event["event"]):
-                    events.append(event)
-        return events
-
-    def complaints(self) -> list[str]:
-        """:returns: lines that are no events: a traceback, a warning of Python's."""
-        lines = self._running.text().splitlines()
-        return [each for each in lines if not each.startswith("{") or '"traceback"' in each]
 
 
 def dnsmasq(network: Network, snippet: str) -> Running:
