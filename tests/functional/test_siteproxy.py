@@ -97,7 +97,7 @@ class LoopbackTests(TestCase):
         listen = IReactorTCP(reactor).listenTCP
         if chain:
             shown = TLSMemoryBIOFactory(ChainServer(chain), False, server)
-            port = listen(0, shown, interface="127.0.0.1")
+            port = listen(0, shown, interface="127.0.0.1")  # type: ignore[arg-type]
         else:
             port = listen(0, server, interface="127.0.0.1")
         assert isinstance(port, Port)
