@@ -1,8 +1,11 @@
 """A gateway, site agents with boot servers, and machines that ask them: processes of their own."""
 
 import http.client
+import json
 import signal
+import socket
 import time
+from collections.abc import Sequence
 
 from attrs import frozen
 
@@ -26,11 +29,12 @@ class Said:
 
 
 class BootCase(AgentsCase):
-    """:ivar ports: of each agent's boot server, by its name."""
+    """:ivar ports: and ``tftp_ports``: of each agent's boot server, by its name."""
 
     def setUp(self) -> None:
         super().setUp()
         self.ports: dict[str, int] = {}
+        self.tftp_ports: dict[str, int] = {}
         files = self.here / "files"
         files.mkdir()
         for name in ("vmlinuz", "initrd.img", "ipxe-x86_64.efi", "other.efi"):
@@ -39,9 +43,16 @@ class BootCase(AgentsCase):
             "POST", "machines", {"name": "m1", "site": "lab", "macs": [MAC], "uuid": ""}
         )
 
-    def boots(self, name: str = "a", token: str | None = None, more: str = "") -> AgentProcess:
+    def boots(
+        self,
+        name: str = "a",
+        token: str | None = None,
+        more: str = "",
+        entry: Sequence[str] = TWISTD,
+    ) -> AgentProcess:
         """:returns: an agent with a boot server, started."""
         port = self.ports.setdefault(name, free_port())
+        tftp = self.tftp_ports.setdefault(name, free_port(socket.SOCK_DGRAM))
         files = self.here / "files"
         here = self.here / name
         here.mkdir(exist_ok=True)
@@ -53,12 +64,12 @@ class BootCase(AgentsCase):
             + "".join(line[line.index(" - ") + 3 :] + "\n" for line in pins)
             + f'[site]\nname = "lab"\n[boot]\nlisten = "127.0.0.1:{port}"\n'
             f'url = "http://127.0.0.1:{port}"\nserver_ip = "127.0.0.1"\n'
-            f'tftp_listen = "127.0.0.1:{free_port()}"\ntftp_root = "{files}"\n'
+            f'tftp_listen = "127.0.0.1:{tftp}"\ntftp_root = "{files}"\n'
             f'kernel = "{files / "vmlinuz"}"\ninitrd = "{files / "initrd.img"}"\n' + more
         )
         config.chmod(0o640)
         given = {"RESCRIPTUM_JOIN_TOKEN": token or ""}
-        made = AgentProcess(here, "--config", str(config), entry=TWISTD, **given)
+        made = AgentProcess(here, "--config", str(config), entry=entry, **given)
         self.agents.append(made)
         return made
 
@@ -68,7 +79,7 @@ class BootCase(AgentsCase):
         try:
             connection.request("GET", path, headers=headers)
             reply = connection.getresponse()
-            return Said(reply.status, reply.read().decode(), dict(reply.getheaders()))
+            return Said(reply.status, reply.read().decode("latin-1"), dict(reply.getheaders()))
         except OSError:
             return None
         finally:
@@ -94,8 +105,9 @@ class BootCase(AgentsCase):
     def section(self, name: str = "a") -> JSON:
         sections = self.status(name)["sections"]
         assert isinstance(sections, list)
-        detail: JSON = sections[0]["detail"]
-        return detail
+        [detail] = [each["detail"] for each in sections if each["name"] == "site"]
+        found: JSON = detail
+        return found
 
 
 class BootTests(BootCase):
@@ -207,7 +219,7 @@ class BootTests(BootCase):
         agent = self.boots(token=self.gateway.token())
         agent.until(lambda: self.status()["session"]["state"] == "live")  # type: ignore[index]
         agent.until(lambda: "boot server stopped: http" in agent.log)
-        agent.until(lambda: self.status()["sections"])
+        agent.until(lambda: '"site"' in json.dumps(self.status()["sections"]))
         http_ = self.section()["boot"]["http"]  # type: ignore[index]
         self.assertEqual(http_["state"], "failed")
         self.assertFalse(self.lease()["active"])
