@@ -6,7 +6,7 @@ from attrs import evolve, frozen
 from sqlalchemy import Connection
 
 from ..contract.specs import CacheImage, LeaseSection, NodeSpec, SiteSpec
-from .stores import images, nodes
+from .stores import images, machines, nodes
 
 
 @frozen
@@ -42,9 +42,11 @@ def specs(connection: Connection, sessions: Collection[Known]) -> dict[str, Node
 def _sites(connection: Connection, names: set[str]) -> dict[str, SiteSpec]:
     if not names:
         return {}
+    targets = machines.targets(connection, names)
     return {
         site: SiteSpec(
-            cache_images=tuple(CacheImage(each.sha256, each.url, each.format) for each in cached)
+            cache_images=tuple(CacheImage(each.sha256, each.url, each.format) for each in cached),
+            proxy_targets=targets[site],
         )
         for site, cached in images.of_sites(connection, names).items()
     }

@@ -190,6 +190,7 @@ class Machine:
 
     :ivar bmc_address: and the other ``bmc_`` fields: empty where it has none.
     :ivar credential_ref: name of the secret for its BMC.
+    :ivar addresses: hosts that the site's agent may be told to make requests to.
     :ivar revision: goes up with every change.
     """
 
@@ -203,6 +204,7 @@ class Machine:
     bmc_username: str = ""
     credential_ref: str = ""
     labels: JSON = field(factory=dict)
+    addresses: tuple[str, ...] = field(default=(), converter=_texts)
     created_at: int = 0
     revision: int = 1
 

@@ -23,10 +23,15 @@ class _Described(Asked):
     def __init__(self) -> None:
         super().__init__()
         self.macs: list[str] = []
+        self.addresses: list[str] | None = None
 
     def opt_mac(self, text: str) -> None:
         """An address that it boots by, the usual one first; as often as there are addresses."""
         self.macs.append(text)
+
+    def opt_address(self, text: str) -> None:
+        """A host that its site's agent may make requests to; as often as there are such."""
+        self.addresses = [*(self.addresses or ()), *([text] if text else ())]
 
     def described(self) -> dict[str, Any]:
         """:returns: the fields that were given."""
@@ -38,7 +43,11 @@ class _Described(Asked):
             bmc_username="bmc-username",
             credential_ref="credential-ref",
         )
-        return {**found, "macs": self.macs} if self.macs else found
+        if self.macs:
+            found["macs"] = self.macs
+        if self.addresses is not None:
+            found["addresses"] = self.addresses
+        return found
 
 
 class MachineAdd(_Described):
@@ -58,7 +67,10 @@ class MachineSet(_Described):
     """``machine set``."""
 
     synopsis = "Usage: rescriptum gateway machine set NAME [--site SITE] [--mac MAC]… [options]"
-    longdesc = "Changes what the options name; what they do not name stays. --mac names them all."
+    longdesc = (
+        "Changes what the options name; what they do not name stays. --mac names them all, and so"
+        " does --address; --address '' takes all of them back."
+    )
     optParameters: ClassVar[list[list[str | None]]] = [["site", "s", None, "Where it is."]]
     takes = ("NAME",)
 

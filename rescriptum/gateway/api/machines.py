@@ -169,7 +169,16 @@ def _sound(machine: Machine) -> Machine:
 def _machine(row: Machine) -> Shown:
     maybe = {name: getattr(row, name) or None for name in _MAYBE}
     created = at(row.created_at)
-    return Shown(row.name, row.site, row.macs, created, row.revision, labels=row.labels, **maybe)
+    return Shown(
+        row.name,
+        row.site,
+        row.macs,
+        created,
+        row.revision,
+        labels=row.labels,
+        addresses=row.addresses,
+        **maybe,
+    )
 
 
 def _seen(row: DiscoveredMachine) -> Seen:

@@ -1,20 +1,25 @@
 """Machines: what is at a site, by which addresses it boots, and how its BMC is reached."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from attrs import evolve
-from sqlalchemy import Connection, RowMapping, delete, insert, select, update
+from sqlalchemy import Column, Connection, RowMapping, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from ...contract.bounds import is_name
 from ...contract.refusals import Rejected
+from ...contract.specs import ProxyTarget
 from ...values import MAC
 from ..records import Machine, Page
 from . import discovered
 from .rows import LIMIT, added, bounded, columns, counted, made, named, paged, removed, there
-from .tables import machine_macs, machines, nodes, workflows
+from .tables import machine_addresses, machine_macs, machines, nodes, workflows
+from .telling import notify
 
 #: Addresses of one machine; characters of a BMC's address; bytes of labels as JSON.
 MOST_MACS, ADDRESS, LABELS = 32, 255, 16 * 1024
+#: What requests may be made to: hosts of one machine, and of a whole site.
+MOST_HOSTS, MOST_OF_SITE = 16, 512
 
 
 def create(connection: Connection, machine: Machine, now: int) -> Machine:
@@ -28,6 +33,7 @@ def create(connection: Connection, machine: Machine, now: int) -> Machine:
     machine = evolve(_checked(machine), created_at=now, revision=1)
     added(connection, machines, _values(machine), f"machine {machine.name}")
     _address(connection, machine)
+    _reach(connection, machine)
     return machine
 
 
@@ -46,6 +52,26 @@ def listing(
         statement = statement.where(machines.c.site == site)
     rows, following = paged(connection, statement, machines.c.name, after, limit)
     return Page(_made(connection, rows), following)
+
+
+def targets(connection: Connection, sites: Collection[str]) -> dict[str, tuple[ProxyTarget, ...]]:
+    """
+    :param sites: by name.
+    :returns: what requests may be made to at each, by name; in one query.
+    """
+    statement = (
+        select(machines.c.site, machines.c.name, machine_addresses.c.address)
+        .join(machine_addresses, machine_addresses.c.machine == machines.c.name)
+        .where(machines.c.site.in_(sorted(sites)))
+        .order_by(machines.c.name, machine_addresses.c.position)
+    )
+    found: dict[str, dict[str, list[str]]] = {site: {} for site in sites}
+    for site, name, address in connection.execute(statement):
+        found[site].setdefault(name, []).append(address)
+    return {
+        site: tuple(ProxyTarget(name, tuple(hosts)) for name, hosts in theirs.items())
+        for site, theirs in found.items()
+    }
 
 
 def change(connection: Connection, machine: Machine) -> Machine:
@@ -68,6 +94,9 @@ def change(connection: Connection, machine: Machine) -> Machine:
         raise Rejected("conflict", text)
     connection.execute(delete(machine_macs).where(machine_macs.c.machine == machine.name))
     _address(connection, after)
+    if (after.addresses, after.site) != (before.addresses, before.site):
+        _unreach(connection, before)
+        _reach(connection, after)
     return after
 
 
@@ -86,6 +115,7 @@ def remove(connection: Connection, name: str) -> None:
     if counted(connection, nodes, nodes.c.machine == name, nodes.c.removed_at.is_(None)):
         raise Rejected("in-use", f"a node runs on machine {name}")
     connection.execute(delete(machine_macs).where(machine_macs.c.machine == name))
+    _unreach(connection, get(connection, name))
     removed(connection, machines, machines.c.name == name, f"machine {name}")
 
 
@@ -96,8 +126,17 @@ def _checked(machine: Machine) -> Machine:
         raise Rejected("invalid-message", f"bmc_address: not up to {ADDRESS} characters")
     if len(machine.macs) > MOST_MACS:
         raise Rejected("too-large", f"macs: more than {MOST_MACS}")
+    if len(machine.addresses) > MOST_HOSTS:
+        raise Rejected("too-large", f"addresses: more than {MOST_HOSTS}")
+    for each in machine.addresses:
+        if not is_name(each):
+            raise Rejected("invalid-message", "addresses: each a host name, or an IP address")
     bounded("labels", machine.labels, LABELS)
-    return evolve(machine, macs=tuple(dict.fromkeys(_mac(each) for each in machine.macs)))
+    return evolve(
+        machine,
+        macs=tuple(dict.fromkeys(_mac(each) for each in machine.macs)),
+        addresses=tuple(dict.fromkeys(machine.addresses)),
+    )
 
 
 def _mac(text: str) -> str:
@@ -109,21 +148,52 @@ def _mac(text: str) -> str:
 
 def _values(machine: Machine) -> dict[str, object]:
     values = columns(machine)
-    del values["macs"]
+    del values["macs"], values["addresses"]
     return values
 
 
 def _made(connection: Connection, rows: Sequence[RowMapping]) -> tuple[Machine, ...]:
     names = [str(row["name"]) for row in rows]
-    statement = (
-        select(machine_macs.c.machine, machine_macs.c.mac)
-        .where(machine_macs.c.machine.in_(names))
-        .order_by(machine_macs.c.position)
+    macs = _by_machine(connection, machine_macs.c.mac, names)
+    addresses = _by_machine(connection, machine_addresses.c.address, names)
+    return tuple(
+        made(Machine, {**row, "macs": macs[name], "addresses": addresses[name]})
+        for name, row in zip(names, rows, strict=True)
     )
-    macs: dict[str, list[str]] = {name: [] for name in names}
-    for name, mac in connection.execute(statement):
-        macs[name].append(mac)
-    return tuple(made(Machine, {**row, "macs": macs[str(row["name"])]}) for row in rows)
+
+
+def _by_machine(
+    connection: Connection, column: Column[str], names: Sequence[str]
+) -> dict[str, list[str]]:
+    table = column.table
+    statement = (
+        select(table.c.machine, column).where(table.c.machine.in_(names)).order_by(table.c.position)
+    )
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for name, value in connection.execute(statement):
+        found[name].append(value)
+    return found
+
+
+def _reach(connection: Connection, machine: Machine) -> None:
+    for position, address in enumerate(machine.addresses):
+        row = {"machine": machine.name, "position": position, "address": address}
+        connection.execute(insert(machine_addresses).values(row))
+    if not machine.addresses:
+        return
+    theirs = machine_addresses.c.machine == machines.c.name
+    if counted(connection, machine_addresses, theirs, machines.c.site == machine.site) > (
+        MOST_OF_SITE
+    ):
+        raise Rejected("too-large", f"addresses: more than {MOST_OF_SITE} at site {machine.site}")
+    notify(connection, "spec", machine.site)
+
+
+def _unreach(connection: Connection, machine: Machine) -> None:
+    if machine.addresses:
+        mine = machine_addresses.c.machine == machine.name
+        connection.execute(delete(machine_addresses).where(mine))
+        notify(connection, "spec", machine.site)
 
 
 def _address(connection: Connection, machine: Machine) -> None:

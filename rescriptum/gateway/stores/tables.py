@@ -172,6 +172,15 @@ machine_macs: Final = Table(
     Column("position", Integer, nullable=False),
 )
 
+#: What requests may be made to, in the order in which it was written down.
+machine_addresses: Final = Table(
+    "machine_addresses",
+    metadata,
+    Column("machine", _NAME, ForeignKey("machines.name"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("address", _NAME, nullable=False),
+)
+
 secrets: Final = Table(
     "secrets",
     metadata,

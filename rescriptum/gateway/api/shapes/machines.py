@@ -5,8 +5,8 @@ from attrs import field, frozen
 from ....contract.bounds import many, number, text, title
 from ....contract.structure import JSON
 
-#: Interfaces of a machine, and characters of a URL.
-INTERFACES, URL = 64, 2048
+#: Interfaces of a machine, hosts that it is reached by, and characters of a URL.
+INTERFACES, HOSTS, URL = 64, 16, 2048
 
 
 @frozen
@@ -17,6 +17,7 @@ class MachineCreate:
     :ivar macs: of all interfaces that boot from the network, the usual one first.
     :ivar bmc_address: host, or host and port; empty: it has none.
     :ivar bmc_pin: of the BMC's own key, ``sha256/…``. :ivar credential_ref: name of a secret.
+    :ivar addresses: hosts that the site's agent may be told to make requests to.
     """
 
     name: str = field(validator=title())
@@ -29,6 +30,7 @@ class MachineCreate:
     bmc_username: str = field(default="", validator=text(empty=True))
     credential_ref: str = field(default="", validator=text(empty=True))
     labels: JSON = field(factory=dict)
+    addresses: tuple[str, ...] = field(default=(), validator=many(HOSTS))
 
 
 @frozen
@@ -44,6 +46,7 @@ class MachineChange:
     bmc_username: str | None = field(default=None, validator=text(empty=True))
     credential_ref: str | None = field(default=None, validator=text(empty=True))
     labels: JSON | None = None
+    addresses: tuple[str, ...] | None = field(default=None)
 
 
 @frozen
@@ -62,6 +65,7 @@ class Machine:
     bmc_username: str | None = None
     credential_ref: str | None = None
     labels: JSON = field(factory=dict)
+    addresses: tuple[str, ...] = ()
 
 
 @frozen
@@ -113,6 +117,7 @@ class Adoption:
     bmc_username: str = field(default="", validator=text(empty=True))
     credential_ref: str = field(default="", validator=text(empty=True))
     labels: JSON = field(factory=dict)
+    addresses: tuple[str, ...] = field(default=(), validator=many(HOSTS))
 
 
 @frozen
