@@ -72,6 +72,7 @@ async def find_accounts(session: Session, system: str) -> str:
         _, document = await system_of(session, system)
         manager = await manager_of(session, document)
         path = joined(manager, "Accounts") if manager else ""
+        path = path if members(await session.find(path)) else ""
     if not path:
         raise BmcRefusal("unsupported-operation", "it shows no accounts")
     session.profile = evolve(session.profile, accounts=path)

@@ -112,6 +112,8 @@ class HttpTransport:
                 late.cancel()
         if reply.status >= 500:  # some cannot go on after one (W208)
             self._connections.abort()
+            # Gone for good: else the pool gives it to the next request, which may be a write.
+            await maybeDeferred(self._pool.closeCachedConnections)
         return reply
 
     async def _answer(self, ask: Ask) -> Reply:

@@ -55,13 +55,14 @@ def next_try(known: str, tried: Sequence[Tried], header: str, inside: str) -> Tr
 
 def tag_of(way: Tag, header: str, inside: str) -> str | None:
     """:returns: the value of If-Match; None for no such header."""
-    header, inside = _sendable(header), _sendable(inside)
+    inside = _sendable(inside)
+    header = _sendable(header) or inside
     if way is Tag.ANY:
         return "*"
     if way is Tag.HEADER:
         return header or None
     if way is Tag.STRONG:
-        return _strong(header or inside) or None
+        return _strong(header) or None
     if way is Tag.INSIDE:
         return inside or None
     return None

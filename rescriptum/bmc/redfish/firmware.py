@@ -74,10 +74,11 @@ def _body(action: Document, url: str, targets: tuple[str, ...]) -> dict[str, obj
 
 async def find_service(session: Session) -> tuple[str, Document]:
     """:returns: its path, and what it says now."""
-    path = session.profile.updates
-    if not path:
-        root = await session.root()
-        path = link(root, "UpdateService") or joined(session.base, "UpdateService")
+    service = await session.known(session.profile.updates)
+    if service:
+        return session.profile.updates, service
+    root = await session.root()
+    path = link(root, "UpdateService") or joined(session.base, "UpdateService")
     try:
         service = await session.get(path)
     except Declined as e:

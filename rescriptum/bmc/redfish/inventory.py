@@ -17,14 +17,14 @@ async def get_inventory(session: Session, system: str) -> dict[str, object]:
     _, document = await system_of(session, system)
     manager = await session.find(await manager_of(session, document))
     listed = await session.find(link(document, "EthernetInterfaces"))
-    nics = [
+    found = [
         each.document if "MACAddress" in each.document else await session.find(each.path)
         for each in members(listed)[:_NICS]
     ]
     return {
         **machine(document),
         "bmc_version": text(manager, "FirmwareVersion"),
-        "nics": _nics(nics),
+        "nics": nics(found),
     }
 
 
@@ -47,7 +47,7 @@ def machine(system: Document) -> dict[str, object]:
     }
 
 
-def _nics(documents: list[Document]) -> list[dict[str, object]]:
+def nics(documents: list[Document]) -> list[dict[str, object]]:
     """:returns: those with an address, each once: machines are told apart by it."""
     made: dict[str, dict[str, object]] = {}
     for each in documents:

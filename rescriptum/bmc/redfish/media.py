@@ -74,10 +74,11 @@ async def find_slot(session: Session, document: Document) -> str:
 
 
 async def _slot(session: Session, system: str) -> tuple[str, Document]:
-    path = session.profile.media
-    if not path:
-        _, document = await system_of(session, system)
-        path = await find_slot(session, document)
+    slot = await session.known(session.profile.media)
+    if slot:
+        return session.profile.media, slot
+    _, document = await system_of(session, system)
+    path = await find_slot(session, document)
     if not path:
         raise BmcRefusal("unsupported-operation", "it has no virtual CD: it may need a licence")
     return path, await session.get(path)

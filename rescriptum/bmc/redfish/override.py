@@ -59,6 +59,8 @@ def triple(boot: Document, args: SetOverride, mode: bool = True) -> dict[str, ob
     :returns: what is sent: always all of it, since what is not sent may be reset (W218, W222).
     :raises BmcRefusal: ``unsupported-operation`` for what the machine does not allow.
     """
+    if args.target is BootTarget.HTTP and args.uefi is False:
+        raise BmcRefusal("unsupported-operation", f"{TARGET} by HTTP is UEFI's alone")
     off = args.target is BootTarget.NONE
     wanted = "Disabled" if off else "Once" if args.once else "Continuous"
     _allowed(boot, ENABLED, (wanted,))  # Lenovo's know no Continuous (W220)
@@ -67,8 +69,6 @@ def triple(boot: Document, args: SetOverride, mode: bool = True) -> dict[str, ob
         TARGET: "None" if off else _allowed(boot, TARGET, TARGETS[args.target]),
     }
     uefi = True if args.target is BootTarget.HTTP else args.uefi
-    if uefi is False and args.target is BootTarget.HTTP:
-        raise BmcRefusal("unsupported-operation", "HTTP boot is UEFI's alone")
     now = text(boot, MODE)
     spelt = _MODES[uefi] if uefi is not None else now
     if mode and spelt:

@@ -156,7 +156,7 @@ class Session:
         if not token or not own:
             return
         try:
-            headers = (("X-Auth-Token", token),)
+            headers = (("OData-Version", "4.0"), ("X-Auth-Token", token))  # both (W208)
             await self.transport.ask(Ask("DELETE", own, headers), CLOSING)
         except BmcRefusal:
             pass  # 401 and 404 are usual, too (W206): it is gone, or the BMC ends it some day
@@ -197,6 +197,21 @@ class Session:
             if e.code == "auth-failed" or e.reply.status == 503:
                 raise
             return {}
+
+    async def known(self, path: str) -> Document:
+        """
+        :param path: out of the profile, or empty. :returns: an empty document when it leads
+            nowhere any more: then the whole profile is forgotten.
+        """
+        if not path:
+            return {}
+        try:
+            return await self.get(path)
+        except Declined as e:
+            if e.code != "not-found":
+                raise
+        self.profile = QuirkProfile(sessions=self.profile.sessions)
+        return {}
 
     async def post(self, path: str, body: Document) -> Reply:
         """:raises Declined: unless it succeeds."""

@@ -37,17 +37,18 @@ async def system_of(session: Session, system: str) -> tuple[str, Document]:
     :param system: as the operator named it. :returns: its path and what it says now.
     :raises BmcRefusal: ``invalid-config`` when there are several.
     """
-    path = session.profile.system
-    if not path:
-        root = await session.root()
-        listed = link(root, "Systems") or joined(session.base, "Systems")
-        path = chosen(members(await session.get(listed)), system).path
-        session.profile = evolve(
-            session.profile,
-            system=path,
-            vendor=text(root, "Vendor") or text(root, "Product"),
-            version=text(root, "RedfishVersion"),
-        )
+    document = await session.known(session.profile.system)
+    if document:
+        return session.profile.system, document
+    root = await session.root()
+    listed = link(root, "Systems") or joined(session.base, "Systems")
+    path = chosen(members(await session.get(listed)), system).path
+    session.profile = evolve(
+        session.profile,
+        system=path,
+        vendor=text(root, "Vendor") or text(root, "Product"),
+        version=text(root, "RedfishVersion"),
+    )
     return path, await session.get(path)
 
 
