@@ -18,6 +18,22 @@ _PLACE: Final = re.compile(
 )
 
 
+def authority(address: str) -> str:
+    """
+    :param address: host, or host and port.
+    :returns: as it stands in a URL: an IPv6 address in brackets.
+    :raises ValueError: when it is neither.
+    """
+    try:
+        found = ip_address(address)
+    except ValueError:
+        host, port = host_of(address), address.rpartition(":")[2]
+        if host is None or (port.isdigit() and ":" in address and not 0 < int(port) < 65536):
+            raise ValueError("want HOST or HOST:PORT") from None
+        return address
+    return f"[{found}]" if found.version == 6 else str(found)
+
+
 def host_of(address: str) -> str | None:
     """
     :param address: of a BMC: host, or host and port; or what a hosted driver calls one.

@@ -23,6 +23,7 @@ from ..bmc.hosted.driver import HostedDriver
 from ..bmc.hosted.manifest import BUILT_IN
 from ..bmc.hosted.protocol import Ended, Program, Reactor, ran
 from ..bmc.hosted.store import HostedProgram
+from ..bmc.hosts import authority
 from ..bmc.kinds import kinds
 from ..bmc.queue import Queues
 from ..bmc.redfish.driver import RedfishDriver
@@ -149,13 +150,11 @@ class _Ways:
         if request.options:
             raise BmcRefusal("invalid-config", "options: the built-in driver has none")
         try:
-            url = DecodedURL.from_text(f"https://{request.address}")
+            url = DecodedURL.from_text(f"https://{authority(request.address)}")
             # Without a pin, an authority that this host trusts has to vouch for the BMC.
             trust = Trust.by_pin(request.pin) if request.pin else Trust(Vouching.AUTHORITY)
         except ValueError as e:
             raise BmcRefusal("invalid-config", f"address or pin: {e}"[:200]) from None
-        if not url.host or url.path not in ((), ("",)) or url.query or url.fragment or url.userinfo:
-            raise BmcRefusal("invalid-config", "address: want HOST or HOST:PORT")
         key = request.address.lower()
         made = RedfishDriver(self._reactor, url, trust, profile=self._profiles.get(key))
 
