@@ -221,6 +221,16 @@ class AskingTests(RedfishCase):
             working = Deferred.fromCoroutine(self.session(None).post("/x", {"a": 1}))
             self.assertEqual(self.successResultOf(working).document(), {"done": expected})
 
+    def test_303_is_a_task(self) -> None:
+        """Elsewhere, it says where what was begun can be watched; nothing is sent there (W203)."""
+        self.bmc.doing[("POST", "/x")] = [reply(303, location="https://evil.example/task/1")]
+        working = Deferred.fromCoroutine(self.session(None).post("/x", {}))
+        answer = self.successResultOf(working)
+        self.assertEqual((answer.status, location(answer)), (202, "/task/1"))
+        self.assertEqual(len(self.bmc.asked), 1)
+        self.bmc.doing[("GET", "/x")] = [reply(303, location="/task/1")]
+        self.assertEqual(self.no("/x").code, "bad-response")
+
     def test_nothing_else_is_followed(self) -> None:
         """Another host, scheme, port or path, or a second slash: refused, and nothing is sent."""
         for there in (

@@ -60,6 +60,10 @@ class Queues:
         finally:
             turn.lock.release()
 
+    def __len__(self) -> int:
+        """:returns: how many BMCs are busy or at rest, or were so when last one was asked."""
+        return len(self._turns)
+
     def _forget(self) -> None:
         now = self._clock.seconds()
         for address, turn in tuple(self._turns.items()):

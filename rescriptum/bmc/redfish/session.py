@@ -273,10 +273,11 @@ class Session:
                 path = same_with_slash(ask.path, there, self._origin)
                 if path:
                     slashed = True
-                    if reply.status == 303:  # then what was asked is done (W203)
-                        ask = Ask("GET", path)
-                    ask = evolve(ask, path=path)
+                    ask = Ask("GET", path) if reply.status == 303 else evolve(ask, path=path)
                     continue
+            if reply.status == 303 and ask.writes and location(reply):
+                # It is taken, and its task is there: on this BMC, whatever host it names (W203).
+                reply = evolve(reply, status=202)
             return evolve(
                 reply, body=unpacked(reply.body, reply.headers.get("content-encoding", ""))
             )
