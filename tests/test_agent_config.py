@@ -293,6 +293,12 @@ class BootTests(ConfigCase):
             ],
         )
 
+    def test_what_is_wrong_is_not_missing_too(self) -> None:
+        """Of a key that is there and wrong it is said what would be right, and nothing else."""
+        text = self.text("proxy_dhcp = true", 'server_ip = "127.0.0.1"', 'url = "boot.example"')
+        found = self.problem(text)
+        self.assertEqual(found, "site.toml:7: boot.url: want http://HOST or http://HOST:PORT")
+
 
 class PageTests(SynchronousTestCase):
     def test_paths_are_unique(self) -> None:

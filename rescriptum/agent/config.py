@@ -204,17 +204,19 @@ def read(path: Path, fake_hardware: bool = False) -> SiteConfig:
     url = values["gateway_url"]
     if isinstance(url, DecodedURL) and url.scheme != "https" and not fake_hardware:
         file.wrong("gateway_url", "want https://: everything but fake hardware speaks TLS")
-    _check_boot(values, file.wrong)
+    _check_boot(values, given, file.wrong)
     if file.problems:
         raise ConfigError(file.problems)
     return _assembled(values)
 
 
-def _check_boot(values: Mapping[str, object], wrong: Callable[[str, str], None]) -> None:
+def _check_boot(
+    values: Mapping[str, object], given: Mapping[str, str], wrong: Callable[[str, str], None]
+) -> None:
     """What each key allows and all of them together do not, or this machine does not."""
     if values["boot.proxy_dhcp"]:
         for key in ("boot.listen", "boot.url", "boot.server_ip"):
-            if values[key] is None:
+            if key not in given:
                 wrong("boot.proxy_dhcp", f"needs {key} too")
     for one, other in (("kernel", "initrd"), ("initrd", "kernel")):
         for suffix in ("", "_arm64"):
@@ -223,7 +225,7 @@ def _check_boot(values: Mapping[str, object], wrong: Callable[[str, str], None])
             if isinstance(found, Path):
                 if not found.is_file():
                     wrong(key, f"no such file: {found}")
-                if values[needed] is None:
+                if needed not in given:
                     wrong(key, f"needs {needed} too")
     for key in ("boot.tftp_root", "site.drivers_dir"):
         found = values[key]

@@ -4,6 +4,7 @@ THE table of keys of ``site.toml``: the configuration, its errors and the page a
 
 import re
 from collections.abc import Callable
+from functools import partial
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, ip_network
 
 from attrs import frozen
@@ -44,14 +45,18 @@ class Key:
     required: bool = False
 
 
-def url(text: str) -> DecodedURL:
-    """An absolute URL that paths can be put behind; one that is wrong may hold a password."""
+def url(text: str, scheme: str = "https") -> DecodedURL:
+    """
+    An absolute URL that paths can be put behind; one that is wrong may hold a password.
+
+    :param scheme: that an operator is told to want.
+    """
     try:
         made = DecodedURL.from_text(text)
     except ValueError:
         made = DecodedURL()
     if made.scheme not in ("http", "https") or not made.host:
-        raise ValueError("want https://HOST or https://HOST:PORT")
+        raise ValueError(f"want {scheme}://HOST or {scheme}://HOST:PORT")
     if "@" in text or "?" in text or "#" in text:
         raise ValueError("want a URL without user, query and fragment")
     return made.replace(path=[each for each in made.path if each])
@@ -198,7 +203,7 @@ KEYS = (
     ),
     Key(
         "boot.url",
-        url,
+        partial(url, scheme="http"),
         None,
         "What machines and BMCs reach the boot server by.",
         "no image cache and no proxy DHCP",
