@@ -42,7 +42,7 @@ LISTED = (
     "bmc-2.lab",
 )
 SPEC = (ProxyTarget(NODE, LISTED), ProxyTarget("other", ("10.1.2.99", "other.lab")))
-BMCS = frozenset(("10.9.0.5", "bmc-1.lab", "::ffff:10.9.0.6"))
+BMCS = frozenset(("10.9.0.5", "bmc-1.lab", "::ffff:10.9.0.6", "::ffff:a09:7"))
 NETWORKS: tuple[Network, ...] = (ip_network("10.8.0.0/16"), ip_network("fd00:b::/32"))
 
 
@@ -241,7 +241,13 @@ REFUSED = (
     *_all("redfish", "http://10.1.2.3/red%EF%AC%81sh", "http://10.1.2.3/a/..%3b/redfish"),
     _named("redfish", url="http://switch-1.lab/redfish"),
     # BMCs.
-    *_all("bmc", "http://10.9.0.5/", "http://[::ffff:10.9.0.5]/", "http://10.9.0.6/"),
+    *_all(
+        "bmc",
+        "http://10.9.0.5/",
+        "http://[::ffff:10.9.0.5]/",
+        "http://10.9.0.6/",
+        "http://10.9.0.7/",
+    ),
     *_all("bmc", "http://[64:ff9b::10.9.0.5]/", "http://[2002:a09:5::1]/"),
     *_all("bmc", "http://10.8.0.1/", "http://10.8.255.255/", "http://[::ffff:10.8.0.1]/"),
     *_all("bmc", "http://[fd00:b::5]/", "http://[64:ff9b::a08:1]/", "http://[2002:a08:1::]/"),

@@ -36,6 +36,18 @@ class MachineTests(CommandCase, SynchronousTestCase):
         self.run_("machine", "set", "m1", "--bmc-address", "")
         self.assertNotIn("bmc_address", self.said("machine", "show", "m1"))
 
+    def test_addresses_for_requests(self) -> None:
+        """As often as there are such; an empty one takes all of them back."""
+        self.run_("machine", "add", "m1", "ber", "--address", "10.0.0.2", "--address", "a.lab")
+        self.assertEqual(self.said("machine", "show", "m1")["addresses"], ["10.0.0.2", "a.lab"])
+        self.run_("machine", "set", "m1", "--bmc-username", "root")
+        self.assertEqual(self.said("machine", "show", "m1")["addresses"], ["10.0.0.2", "a.lab"])
+        self.run_("machine", "set", "m1", "--address", "fc00::1")
+        self.assertEqual(self.said("machine", "show", "m1")["addresses"], ["fc00::1"])
+        self.run_("machine", "set", "m1", "--address", "")
+        self.assertEqual(self.said("machine", "show", "m1")["addresses"], [])
+        self.assertIn("invalid-message", self.wrong("machine", "set", "m1", "--address", "a b"))
+
     def test_removing_one(self) -> None:
         self.run_("machine", "add", "m1", "ber")
         self.run_("machine", "remove", "m1")

@@ -4,6 +4,7 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.contract.joining import Role
+from rescriptum.contract.specs import ProxyTarget
 from rescriptum.gateway.records import Image, Operator, Scope
 from rescriptum.gateway.stores import (
     events,
@@ -55,6 +56,41 @@ class MachineBehaviour(Stores):
         self.refused("not-found", machines.change, machine("m3"))
         again = self.do(machines.change, evolve(changed, macs=(ONE,)))
         self.assertEqual(self.do(machines.get, "m1").macs, again.macs)
+
+    def test_what_requests_may_be_made_to(self) -> None:
+        """By site, in the order that was given; it changes with the machine, and goes with it."""
+        self.do(settle, "muc", "node-2")
+        hosts = ("10.0.0.2", "switch.lab", "10.0.0.2")
+        made = self.do(machines.create, evolve(machine("m2"), addresses=hosts), NOW)
+        self.assertEqual(made.addresses, hosts[:2])
+        self.assertEqual(self.do(machines.get, "m2"), made)
+        self.do(machines.create, evolve(machine("m1"), addresses=("fc00::1",)), NOW)
+        self.do(machines.create, machine("m3"), NOW)
+        two = ProxyTarget("m2", hosts[:2])
+        self.targets(ber=[ProxyTarget("m1", ("fc00::1",)), two], muc=[])
+        moved = self.do(machines.change, evolve(made, site="muc"))
+        self.targets(ber=[ProxyTarget("m1", ("fc00::1",))], muc=[two])
+        same = self.do(machines.change, evolve(moved, uuid="u"))
+        self.assertEqual(same.addresses, hosts[:2])
+        self.do(machines.change, evolve(same, addresses=()))
+        self.do(machines.remove, "m1")
+        self.targets(ber=[], muc=[])
+
+    def targets(self, **sites: list[ProxyTarget]) -> None:
+        found = self.do(machines.targets, sites)
+        self.assertEqual(found, {site: tuple(wanted) for site, wanted in sites.items()})
+
+    def test_how_many_addresses(self) -> None:
+        """Of a machine, of a site, and what is none."""
+        hosts = tuple(f"10.0.0.{number}" for number in range(machines.MOST_HOSTS + 1))
+        self.refused("too-large", machines.create, evolve(machine("x"), addresses=hosts), NOW)
+        for bad in "", "a b", "a/b", "x" * 129, "ä":
+            made = evolve(machine("x"), addresses=(bad,))
+            self.refused("invalid-message", machines.create, made, NOW)
+        for number in range(machines.MOST_OF_SITE // machines.MOST_HOSTS):
+            self.do(machines.create, evolve(machine(f"m{number}"), addresses=hosts[1:]), NOW)
+        self.refused("too-large", machines.create, evolve(machine("x"), addresses=hosts[:1]), NOW)
+        self.do(machines.create, machine("x"), NOW)
 
     def test_removed(self) -> None:
         self.do(known, "m1", ONE)

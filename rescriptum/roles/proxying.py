@@ -12,16 +12,11 @@ from ..siteproxy.kinds import HttpProxy
 from ..siteproxy.section import ProxySection
 
 
-def nobody() -> Collection[str]:
-    """:returns: the BMCs that an agent without any remembers."""
-    return ()
-
-
 def proxying(
     own: Character,
     config: SiteConfig,
     reactor: IReactorTime,
-    known_bmcs: Callable[[], Collection[str]] = nobody,
+    known_bmcs: Callable[[], Collection[str]],
 ) -> Character:
     """
     :param reactor: also one that connects, and looks names up in its threads.

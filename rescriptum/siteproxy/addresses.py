@@ -1,5 +1,6 @@
 """Which addresses may be connected to: private ones, by whatever form they are written in."""
 
+from collections.abc import Iterator
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -60,6 +61,15 @@ def forms(address: Address) -> tuple[Address, ...]:
         embedded.append(address.sixtofour)
     embedded += address.teredo or ()
     return (address, *embedded)
+
+
+def spellings(address: Address) -> Iterator[str]:
+    """:returns: each of its forms as the standard library writes it, mapped ones included."""
+    for form in forms(address):
+        yield str(form)
+        if isinstance(form, IPv4Address):
+            yield f"::ffff:{form}"  # from Python 3.13 on; before:
+            yield f"::ffff:{int(form) >> 16:x}:{int(form) & 0xFFFF:x}"
 
 
 def wrong(address: Address) -> Rule | None:

@@ -60,7 +60,8 @@ def check(
 ) -> Allowed | Lookup:
     """
     :param spec: what the gateway says may be reached.
-    :param known_bmcs: hosts of BMCs that this agent has spoken to: names, or addresses.
+    :param known_bmcs: hosts of BMCs that this agent has spoken to: names in lower case, addresses
+        as the standard library writes them.
     :param resolved_addresses: of the name; None: it was not looked up yet.
     :raises Denied: by the first rule that is broken. Where no lookup is needed to know, none was
         asked for.
@@ -75,7 +76,7 @@ def check(
     for secret in request.secret_headers:
         _check_name(secret.name)
     target = url.parsed(request.url)
-    if target.host in {each.lower() for each in known_bmcs}:
+    if target.host in known_bmcs:
         raise Denied(Rule.BMC, "the host is a BMC")
     if target.literal is not None:
         found = [addresses.plain(target.literal)]
@@ -83,9 +84,8 @@ def check(
         return Lookup(target.host)
     else:
         found = _found(resolved_addresses)
-    bmcs = {address for text in known_bmcs if (address := addresses.parsed(text)) is not None}
     for address in found:
-        _check_address(address, bmcs, bmc_networks)
+        _check_address(address, known_bmcs, bmc_networks)
     if target.host not in listed:
         values = {addresses.parsed(text) for text in listed}
         if not values.issuperset(found):
@@ -128,11 +128,13 @@ def _found(resolved: Sequence[str]) -> list[Address]:
     return found
 
 
-def _check_address(address: Address, bmcs: set[Address], networks: tuple[Network, ...]) -> None:
+def _check_address(
+    address: Address, known_bmcs: Collection[str], networks: tuple[Network, ...]
+) -> None:
     rule = addresses.wrong(address)
     if rule is not None:
         raise Denied(rule, f"{address} is not to be connected to")
-    if not bmcs.isdisjoint(addresses.forms(address)):
+    if any(each in known_bmcs for each in addresses.spellings(address)):
         raise Denied(Rule.BMC, f"{address} is a BMC")
     if addresses.inside(address, networks):
         raise Denied(Rule.BMC, f"{address} is inside bmc_networks")

@@ -1,14 +1,16 @@
 """Requests of a site agent to real servers: on loopback, and those of an agent in a namespace."""
 
 import base64
+import contextlib
 import ctypes
 import os
+import socket
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
+from threading import Thread
 from typing import cast
 
 from twisted.internet import reactor
@@ -20,7 +22,7 @@ from twisted.internet.tcp import Port
 from twisted.internet.threads import deferToThread
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
-from twisted.trial.unittest import SkipTest, TestCase
+from twisted.trial.unittest import SkipTest, SynchronousTestCase, TestCase
 
 from rescriptum.contract.certificates import certificate_pin
 from rescriptum.contract.commands import Result
@@ -34,9 +36,10 @@ from rescriptum.siteproxy.answer import Answer
 from rescriptum.siteproxy.client import ProxyClient
 from rescriptum.siteproxy.rule import Allowed
 from rescriptum.siteproxy.url import parsed
-from tests.agentprocess import TWISTD
+from tests.agentprocess import TWISTD, AgentProcess
 from tests.certificates import ChainServer, Issued, issued
 from tests.functional.test_agent import AgentCase, command
+from tests.functional.test_agent_gateway import AgentsCase
 from tests.processes import free_port
 
 NAME = "switch-1.lab"
@@ -231,7 +234,7 @@ def ip(*argv: str) -> None:
     subprocess.run(["ip", *argv], check=True, capture_output=True, text=True)
 
 
-@contextmanager
+@contextlib.contextmanager
 def within(space: str) -> Iterator[None]:
     """What this thread opens meanwhile, it opens in there."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -248,18 +251,109 @@ def within(space: str) -> Iterator[None]:
                 raise OSError(ctypes.get_errno(), "setns")
 
 
+class _Space:
+    """
+    A network namespace.
+
+    :ivar name: of it.
+    """
+
+    def __init__(self, case: TestCase | SynchronousTestCase) -> None:
+        if os.geteuid() or not any(Path(each, "ip").exists() for each in ("/sbin", "/usr/sbin")):
+            raise SkipTest("network namespaces need root, and iproute2")
+        self.name = f"rescriptum-proxy-{os.getpid()}"
+        ip("netns", "add", self.name)
+        case.addCleanup(ip, "netns", "del", self.name)
+        ip("-n", self.name, "link", "set", "lo", "up")
+        for address in ("10.78.0.1/32", "10.78.0.2/32", "10.79.0.1/32"):
+            ip("-n", self.name, "address", "add", address, "dev", "lo")
+
+
+class GatewayTests(AgentsCase):
+    """An operator, a gateway, an agent and a machine: all of them in one network namespace."""
+
+    def setUp(self) -> None:
+        inside = within(_Space(self).name)
+        inside.__enter__()
+        self.addCleanup(inside.__exit__, None, None, None)
+        super().setUp()
+
+    def serve(self) -> list[bytes]:
+        """:returns: what is asked at 10.78.0.1."""
+        heard: list[bytes] = []
+        listening = socket.create_server(("10.78.0.1", 8080))
+        self.addCleanup(listening.close)
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection = listening.accept()[0]
+                    with connection:
+                        heard.append(connection.recv(65536))
+                        connection.sendall(OK + b"Content-Length: 2\r\n\r\nhi")
+
+        thread = Thread(target=answer, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join, 10)
+        self.addCleanup(listening.shutdown, socket.SHUT_RDWR)
+        return heard
+
+    def result(self, agent: AgentProcess, **payload: object) -> JSON:
+        given = {"target_node_id": "switch-1", "url": "http://10.78.0.1:8080/ports", **payload}
+        sent = self.gateway.operate(
+            "POST",
+            "commands",
+            {
+                "node": self.node(),
+                "kind": "site.httpProxy",
+                "payload": given,
+                "secret_refs": ["token"],
+            },
+        )
+        agent.until(lambda: self.state(str(sent["id"])) in ("done", "failed"))
+        made = self.gateway.operate("GET", f"commands/{sent['id']}")["result"]
+        assert isinstance(made, dict)
+        return made
+
+    def test_from_an_operator_to_a_machine_and_back(self) -> None:
+        """Not before its address is written down, and not any more when it is taken back."""
+        heard = self.serve()
+        self.gateway.operate("PUT", "secrets/token", {"value": "Bearer hunter2"})
+        self.gateway.operate("POST", "machines", {"name": "switch-1", "site": "lab"})
+        here = self.here / "a"
+        agent = self.agent(token=self.gateway.token())
+        agent.until(lambda: self.status()["session"]["state"] == "live")  # type: ignore[index]
+        self.assertEqual(self.result(agent)["code"], "request-denied")
+        self.gateway.operate("PUT", "machines/switch-1", {"addresses": ["10.78.0.1"]})
+        agent.until(lambda: self.listed() == 1)
+        secret = [{"name": "Authorization", "ref": "token"}]
+        made = self.result(agent, secret_headers=secret)
+        self.assertEqual((made["ok"], made["code"]), (True, "ok"), made)
+        self.assertEqual(base64.b64decode(made["data"]["body"]), b"hi")  # type: ignore[index]
+        self.assertIn(b"\r\nAuthorization: Bearer hunter2\r\n", heard[0])
+        self.gateway.operate("PUT", "machines/switch-1", {"addresses": []})
+        agent.until(lambda: self.listed() == 0)
+        self.assertEqual(self.result(agent)["code"], "request-denied")
+        self.assertEqual(len(heard), 1)
+        self.assertEqual(agent.stop(), 0)
+        for path in (here / "log", *(here / "d").iterdir()):
+            if path.is_file():
+                self.assertNotIn(b"hunter2", path.read_bytes(), path)
+        self.assertNotIn("hunter2", self.gateway.text)
+        self.assertNotIn("Traceback", agent.log + self.gateway.text)
+
+    def listed(self) -> object:
+        sections = self.status()["sections"]
+        assert isinstance(sections, list)
+        found = [each["detail"]["targets"] for each in sections if each["name"] == "proxy"]
+        return found[0] if found else None
+
+
 class AgentTests(AgentCase):
     """An agent and everything that it reaches: in a network namespace."""
 
     def setUp(self) -> None:
-        if os.geteuid() or not any(Path(each, "ip").exists() for each in ("/sbin", "/usr/sbin")):
-            raise SkipTest("network namespaces need root, and iproute2")
-        self.space = f"rescriptum-proxy-{os.getpid()}"
-        ip("netns", "add", self.space)
-        self.addCleanup(ip, "netns", "del", self.space)
-        ip("-n", self.space, "link", "set", "lo", "up")
-        for address in ("10.78.0.1/32", "10.78.0.2/32", "10.79.0.1/32"):
-            ip("-n", self.space, "address", "add", address, "dev", "lo")
+        self.space = _Space(self).name
         with within(self.space):
             super().setUp()
         self.servers: dict[str, Server] = {}
