@@ -105,4 +105,6 @@ class StrategiesTests(SynchronousTestCase):
         self.assertEqual(list(strategies.learnt()), [])
         machine.ignores(b"1", False, False, True)
         [learnt] = strategies.learnt()
-        self.assertEqual((learnt.mac, learnt.strategy), (MACHINE, Strategy.BOUNCE))
+        self.assertEqual(
+            (learnt.mac, learnt.tag, learnt.strategy), (MACHINE, "efi64", Strategy.BOUNCE)
+        )

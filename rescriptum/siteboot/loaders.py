@@ -70,8 +70,8 @@ class Listed:
 
 class There(Mapping[str, str]):
     """
-    Those of :attr:`Listed.names` whose files can be had: looked for whenever one is asked for, so
-    that a loader which an operator brings is offered at once.
+    Loaders by tags of the table, those whose files can be had: each is looked for whenever it is
+    asked for, so that one which an operator brings is offered at once.
     """
 
     def __init__(self, listed: Listed) -> None:
