@@ -16,6 +16,7 @@ from rescriptum.bmc.redfish.replies import (
     Reply,
     declined,
     explained,
+    location,
     same_with_slash,
 )
 from rescriptum.bmc.redfish.session import Session, talk

@@ -18,6 +18,7 @@ from ... import __version__
 from ...contract.bmc import BmcRefusal
 from ...contract.refusals import Rejected
 from ...errors import ConfigError, RescriptumError
+from ...net.addresses import bracketed
 from ...net.connections import Body, Connections, collected
 from ...net.pinning import PinMismatch, SystemPolicy, bmc_policy, unverified_policy, why
 from ..trust import Trust, Vouching
@@ -84,8 +85,9 @@ class HttpTransport:
                 host=base.host,
             )
         self._clock = reactor
-        made = DecodedURL.from_text("").replace(scheme=base.scheme, host=base.host, port=base.port)
-        self.origin = made.to_uri().to_text().rstrip("/")
+        usual = base.port == {"https": 443, "http": 80}[base.scheme]
+        self._host = bracketed(base.host) + ("" if usual else f":{base.port}")
+        self.origin = f"{base.scheme}://{self._host}"
         self._connections = Connections(reactor, policy_of(trust, base.host), open_to_all)
         self._pool = self._connections.pool(persistent=True)
         self._pool.maxPersistentPerHost = 1
@@ -117,7 +119,7 @@ class HttpTransport:
         return reply
 
     async def _answer(self, ask: Ask) -> Reply:
-        headers = Headers({"User-Agent": [f"rescriptum/{__version__}"]})
+        headers = Headers({"User-Agent": [f"rescriptum/{__version__}"], "Host": [self._host]})
         for name, value in ask.headers:
             headers.addRawHeader(name, value)
         body = None if ask.body is None else Body(ask.body)

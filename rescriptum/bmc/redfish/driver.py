@@ -11,7 +11,7 @@ from .client import HttpTransport, Reactor
 from .operations import perform
 from .probing import probe
 from .quirks import QuirkProfile
-from .session import CLOSING, Session, talk
+from .session import Session, talk
 
 _T = TypeVar("_T")
 
@@ -83,13 +83,13 @@ class RedfishDriver:
         work: Callable[[Session], Awaitable[_T]],
     ) -> _T:
         transport = HttpTransport(self._reactor, self._url, self._trust)
-        # What is left is for logging out.
-        spent = seconds - min(CLOSING, seconds / 4)
         names = [each for each in self._url.path if each]
         base = "/" + "/".join(names) if names else BASE
-        session = Session(transport, transport.origin, base, credential, self.profile, spent, held)
+        session = Session(
+            transport, transport.origin, base, credential, self.profile, seconds, held
+        )
         try:
-            return await transport.within(spent, talk(session, work))
+            return await transport.within(seconds, talk(session, work))
         finally:
             self.profile = session.profile
             await transport.close()

@@ -29,9 +29,10 @@ from .replies import (
 
 _T = TypeVar("_T")
 
-#: Seconds that one answer may take, and the last one, which ends the session.
+#: Seconds that one answer may take, and that are kept for the last one, which ends the session: of
+#: few of them a quarter.
 ANSWER: Final = 30.0
-CLOSING: Final = 5.0
+_CLOSING: Final = 5.0
 #: Seconds between tries while a BMC says that it has no room (W204).
 _BACK_OFF: Final = (2.0, 5.0, 10.0)
 #: Statuses of a BMC that has no sessions to open.
@@ -59,7 +60,7 @@ class Session:
     ) -> None:
         """
         :param origin: scheme, host and port of the BMC. :param base: path of its service root.
-        :param seconds: from now, after which nothing is asked any more.
+        :param seconds: from now, for everything, logging out included.
         :param secrets: which no error repeats, beside the credential's.
         """
         self.transport = transport
@@ -68,7 +69,9 @@ class Session:
         self._origin = origin
         self.base = base
         self._credential = credential
-        self._until = transport.now() + seconds
+        closing = min(_CLOSING, seconds / 4)
+        self._until = transport.now() + seconds - closing
+        self._closing = closing * 0.9  # so that it is over before somebody ends it
         self._secrets = secrets
         self._token = ""
         self._own = ""
@@ -157,7 +160,7 @@ class Session:
             return
         try:
             headers = (("OData-Version", "4.0"), ("X-Auth-Token", token))  # both (W208)
-            await self.transport.ask(Ask("DELETE", own, headers), CLOSING)
+            await self.transport.ask(Ask("DELETE", own, headers), self._closing)
         except BmcRefusal:
             pass  # 401 and 404 are usual, too (W206): it is gone, or the BMC ends it some day
 
