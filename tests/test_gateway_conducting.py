@@ -13,9 +13,12 @@ from rescriptum.contract.commands import Result
 from rescriptum.contract.joining import Role, TrustBundle
 from rescriptum.contract.jose import digest
 from rescriptum.contract.keys import generate, public_jwk, trusted
+from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import JSON
+from rescriptum.gateway import interlock
 from rescriptum.gateway.conducting import Means, cancel, start
 from rescriptum.gateway.conductor import Conductor
+from rescriptum.gateway.interlock import WIPE_SECONDS
 from rescriptum.gateway.issuing import approved
 from rescriptum.gateway.peers import PATIENCE, Peers
 from rescriptum.gateway.plans import token_ref
@@ -547,3 +550,64 @@ class PeersTests(SynchronousTestCase):
         peers.observed({"other": 5}, 0.0)
         alive = peers.observed({}, 1000.0)
         self.assertEqual((alive, peers.gone(alive)), ({"own"}, {}))
+
+
+class InterlockTests(Case):
+    """W230: the power of a machine is not taken away while its disks are being erased."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        first = self.begin()
+        self.boot(first)
+        self.wipe = self.sent(first)[-1]
+        self.assertEqual(self.wipe.kind, "disk.wipe")
+        self.do(commands.delivered, [self.wipe.id], int(self.now))
+        # It is taken back, and runs on: an erase of a drive cannot be stopped.
+        self.cancel(first)
+
+    def reason(self, kind: str = "power", **parameters: object) -> str:
+        """:returns: why such a workflow failed; empty: it goes on. It is cancelled then."""
+        name = self.begin(kind, **parameters)
+        row = self.row(name)
+        if row.state is not WorkflowState.FAILED:
+            self.cancel(name)
+        return row.reason
+
+    def test_whatever_takes_power_away(self) -> None:
+        """Fails with conflict; what does not is sent."""
+        for action in ("off", "soft-off", "reset", "cycle", "nmi"):
+            self.assertIn("conflict: the disks of m1", self.reason(action=action), action)
+        self.assertIn("conflict", self.reason("firmware", **IMAGE))
+        self.assertEqual(self.reason(action="on"), "")
+
+    def test_until_it_ends(self) -> None:
+        """However it does."""
+        self.answer(self.wipe, Result(False, "failed"))
+        self.assertEqual(self.reason(action="off"), "")
+
+    def test_until_its_node_is_removed(self) -> None:
+        """By an operator who knows that nothing runs there any more."""
+        self.do(nodes.remove, "rd", int(self.now))
+        self.assertEqual(self.reason(action="off"), "")
+
+    def test_not_for_ever(self) -> None:
+        """A ramdisk that is never heard of again holds nothing up for longer than a wipe takes."""
+        self.now += WIPE_SECONDS - 1
+        self.do(heard, ["session-of-node-1"], int(self.now))
+        self.assertIn("conflict", self.reason(action="off"))
+        self.now += 1
+        self.assertEqual(self.reason(action="off"), "")
+
+    def test_of_another_machine(self) -> None:
+        """Others are not held up; one that shares the BMC's address is."""
+
+        def asked(address: str) -> None:
+            payload: JSON = {
+                "operation": "power.setPower",
+                "address": address,
+                "args": {"action": "off"},
+            }
+            self.do(interlock.check, "node-2", "bmc.power", payload, int(self.now))
+
+        asked("192.0.2.10")
+        self.assertRaises(Rejected, asked, "192.0.2.9")

@@ -20,6 +20,7 @@ from rescriptum.gateway.workflows import (
     Finish,
     Order,
     Send,
+    SiteAgent,
     Standing,
     Step,
     Wait,
@@ -101,7 +102,7 @@ def life(kind: WorkflowKind = WorkflowKind.DEPLOY, **facts: object) -> Life:
     known: dict[str, object] = {
         "epoch": 3,
         "boot_node": "site-1",
-        "site_node": "site-1",
+        "agents": (SiteAgent("site-1"),),
         "subject": MACHINE,
         "parameters": IMAGE,
     }
@@ -156,9 +157,33 @@ class DeployTests(SynchronousTestCase):
         self.assertIsInstance(way.go(), Wait)
         self.assertEqual([each.state for each in way.standings[1:3]], [StepState.SKIPPED] * 2)
 
+    def power(self, *agents: SiteAgent) -> Life:
+        subject = evolve(MACHINE, bmc_driver="acme", bmc_address="slot 3")
+        parameters = {"action": "on"}
+        return life(WorkflowKind.POWER, subject=subject, parameters=parameters, agents=agents)
+
+    def test_whoever_hosts_the_driver_is_asked(self) -> None:
+        """Not the first agent, nor one whose driver does something else, but one that can."""
+        acme: JSON = {"id": "acme", "concerns": ["power"]}
+        other: JSON = {"id": "acme", "concerns": ["boot"]}
+        way = self.power(
+            SiteAgent("a"), SiteAgent("b", drivers=(other,)), SiteAgent("c", drivers=(acme,))
+        )
+        way.go()
+        self.assertEqual([each.order.node for each in way.sent], ["c"])
+
+    def test_nobody_hosts_the_driver(self) -> None:
+        """The workflow says so at once; one that is away may come back with it."""
+        way = self.power(SiteAgent("a"))
+        reason = "power.setPower: unsupported-driver: no site agent of vienna hosts acme for power"
+        self.assertEqual(way.go(), Finish(WorkflowState.FAILED, reason))
+        acme: JSON = {"id": "acme", "concerns": ["power"]}
+        way = self.power(SiteAgent("a"), SiteAgent("b", False, (acme,)))
+        self.assertIsInstance(way.go(), Wait)
+
     def test_nobody_holds_the_lease(self) -> None:
         """It waits for a site agent, and sends as soon as there is one."""
-        way = life(epoch=0, boot_node="", site_node="")
+        way = life(epoch=0, boot_node="", agents=())
         waiting = way.go()
         self.assertEqual(
             waiting, Wait(0, "waits for a site agent with the boot lease", 1000 + STEP_SECONDS)

@@ -10,6 +10,7 @@ from ..contract.keys import public_keys
 from ..contract.kinds import destructive
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON, structured
+from . import interlock
 from .records import ApprovalRow, CommandRow, CommandState
 from .signing import Draft, Worker, enveloped
 from .stores import batches, commands
@@ -47,8 +48,10 @@ def issue(connection: Connection, wanted: Issue, worker: Worker | None, now: int
     """
     :param worker: who signs; None: it travels unsigned.
     :returns: on its way, or waiting for the approval of its batch.
-    :raises Rejected: as :func:`rescriptum.gateway.stores.commands.add`, and as signing does.
+    :raises Rejected: as :func:`rescriptum.gateway.stores.commands.add`, as signing does, and
+        ``conflict`` as the interlock does.
     """
+    interlock.check(connection, wanted.node, wanted.kind, wanted.payload, now)
     command = Command(
         wanted.id,
         wanted.node,

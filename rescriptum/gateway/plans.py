@@ -5,9 +5,11 @@ from typing import Final
 
 from attrs import field, frozen
 
+from ..contract.bmc import OPERATIONS
 from ..contract.kinds import KINDS
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON
+from .interlock import WIPE_SECONDS
 from .workflows import STEP_SECONDS, Facts, Order, Step, WorkflowKind
 
 #: For how long a boot entry lives that nobody takes back: its machine reads the image under it, and
@@ -52,9 +54,23 @@ def _clear(prepared: Order) -> Order:
 
 
 def _bmc(kind: str, operation: str, arguments: Callable[[Facts], JSON]) -> Step:
+    concern = OPERATIONS[operation].concern
+
+    def driver(facts: Facts) -> str:
+        return facts.subject.bmc_driver
+
+    def refuses(facts: Facts) -> str:
+        # Agents that are away still host what their last Hello said.
+        if not facts.agents or any(each.asks(driver(facts), concern) for each in facts.agents):
+            return ""
+        site = facts.subject.site
+        return f"unsupported-driver: no site agent of {site} hosts {driver(facts)} for {concern}"
+
     def order(facts: Facts) -> Order | None:
         subject = facts.subject
-        if not facts.site_node:
+        able = (each for each in facts.agents if each.there and each.asks(driver(facts), concern))
+        agent = next(able, None)
+        if agent is None:
             return None
         payload: JSON = {
             "operation": operation,
@@ -68,12 +84,13 @@ def _bmc(kind: str, operation: str, arguments: Callable[[Facts], JSON]) -> Step:
             "timeout_s": 300,
         }
         refs = (subject.credential_ref,) if subject.credential_ref else ()
-        return Order(facts.site_node, kind, payload, refs)
+        return Order(agent.node, kind, payload, refs)
 
     return Step(
         operation,
         wanted=lambda facts: bool(facts.subject.bmc_address),
         order=order,
+        refuses=refuses,
         waits_for="a site agent",
         needs_bmc=True,
     )
@@ -132,7 +149,7 @@ _WIPE: Final = _on_ramdisk(
         "disks": facts.parameters.get("disks", []),
     },
     attested=True,
-    seconds=6 * 3600,
+    seconds=WIPE_SECONDS,
 )
 
 #: THE table: what each workflow does.

@@ -9,7 +9,7 @@ from ..contract.joining import Role
 from .records import CommandRow, CommandState, Workflow, WorkflowStep
 from .signing import Draft
 from .stores import commands, leases, machines, tables
-from .workflows import Facts, Order, Standing
+from .workflows import Facts, Order, SiteAgent, Standing
 
 #: Seconds: an agent that was silent for longer is not asked to do anything. Its session goes on
 #: until it says Hello again, which it may never do.
@@ -97,30 +97,38 @@ def facts(connection: Connection, workflow: Workflow, now: int) -> Facts:
         now,
         row.epoch if holder else 0,
         holder,
-        holder or _site_agent(connection, workflow.site, now),
+        _agents(connection, workflow.site, holder, now),
         _ramdisk(connection, workflow.id),
         _installed(connection, workflow),
     )
 
 
-def _site_agent(connection: Connection, site: str, now: int) -> str:
-    """:returns: one that has a session, and was heard of late; empty where there is none."""
+def _agents(connection: Connection, site: str, holder: str, now: int) -> tuple[SiteAgent, ...]:
+    """
+    :returns: first the one that holds the boot lease, then those that have a session and were
+        heard of late, the one of the oldest session first; then those that are not there.
+    """
     sessions, nodes = tables.sessions, tables.nodes
-    joined = sessions.join(nodes, nodes.c.id == sessions.c.node)
+    live = (
+        (sessions.c.node == nodes.c.id)
+        & sessions.c.ended_at.is_(None)
+        & (sessions.c.heard_at >= now - _HEARD)
+    )
     statement = (
-        select(nodes.c.id)
-        .select_from(joined)
+        select(nodes.c.id, nodes.c.drivers, sessions.c.id.is_not(None))
+        .select_from(nodes.outerjoin(sessions, live))
         .where(
             (nodes.c.site == site)
             & (nodes.c.role == Role.SITE.value)
             & nodes.c.removed_at.is_(None)
-            & sessions.c.ended_at.is_(None)
-            & (sessions.c.heard_at >= now - _HEARD)
         )
-        .order_by(sessions.c.opened_at)
-        .limit(1)
+        .order_by(sessions.c.opened_at, nodes.c.id)
     )
-    return connection.execute(statement).scalar_one_or_none() or ""
+    found = [
+        SiteAgent(node, bool(there) or node == holder, tuple(drivers))
+        for node, drivers, there in connection.execute(statement)
+    ]
+    return tuple(sorted(found, key=lambda each: (each.node != holder, not each.there)))
 
 
 def _ramdisk(connection: Connection, workflow: str) -> str:

@@ -38,7 +38,7 @@ class Facts:
 
     :ivar workflow: its id, which names its boot entry and its join token.
     :ivar epoch: of the site's boot lease, and ``boot_node`` who holds it; 0 and empty: nobody.
-    :ivar site_node: a site agent that is there: the holder, else any; empty: none is.
+    :ivar agents: all site agents of the site, those that are there first.
     :ivar ramdisk: the node that this workflow's ramdisk has joined as; empty: not yet.
     :ivar installed: whether the installed operating system has been seen.
     """
@@ -49,9 +49,36 @@ class Facts:
     now: int
     epoch: int = 0
     boot_node: str = ""
-    site_node: str = ""
+    agents: tuple["SiteAgent", ...] = ()
     ramdisk: str = ""
     installed: bool = False
+
+
+@frozen
+class SiteAgent:
+    """
+    A site agent.
+
+    :ivar there: whether it has a session, and was heard of late.
+    :ivar drivers: manifests of those that it hosts, as its last Hello had them.
+    """
+
+    node: str
+    there: bool = True
+    drivers: tuple[JSON, ...] = ()
+
+    def asks(self, driver: str, concern: str) -> bool:
+        """:returns: whether it can ask BMCs of ``driver`` for ``concern``."""
+        if driver in ("", "redfish"):
+            return True
+        return any(
+            each.get("id") == driver and concern in _list(each.get("concerns"))
+            for each in self.drivers
+        )
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 @frozen
@@ -78,6 +105,7 @@ class Step:
     One step of a workflow.
 
     :ivar order: makes its command; None while whom it is for is not there.
+    :ivar refuses: why it cannot be done at all; empty: it can, now or later.
     :ivar until: of a step that waits: whether that has happened.
     :ivar wanted: whether it is done at all, for this machine and these parameters.
     :ivar destructive: whether approvers have to agree, where the trust bundle has any.
@@ -90,6 +118,7 @@ class Step:
     name: str
     wanted: Callable[[Facts], bool] = lambda facts: True
     order: Callable[[Facts], Order | None] | None = None
+    refuses: Callable[[Facts], str] = lambda facts: ""
     until: Callable[[Facts], bool] | None = None
     destructive: bool = False
     waits_for: str = ""
@@ -213,6 +242,9 @@ def _next(number: int, step: Step, standing: Standing, facts: Facts) -> Decision
     if standing.command_sent:
         reason = "waits for approval" if standing.awaits_approval else ""
         return Wait(number, reason, started + allowed)
+    refused = step.refuses(facts)
+    if refused:
+        return Conclude(number, StepState.FAILED, refused)
     order = step.order(facts) if step.order is not None else None
     if order is None:
         return Wait(number, f"waits for {step.waits_for}", started + allowed)
