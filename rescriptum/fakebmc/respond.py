@@ -89,7 +89,7 @@ def _write(state: State, ask: Ask, places: Places) -> tuple[State, Answer]:
             return state, posting
     state, answer = action(state, ask)
     if Switch.SEE_OTHER in switches and ask.method == "POST" and answer is NOTHING:
-        state, task = updates.begun(state, ask.now)
+        state, task = updates.begun(state, ask.now, applied=True)
         return state, Answer(303, headers=(("Location", places.task(task.id)),))
     return state, answer
 

@@ -69,7 +69,7 @@ class Power:
 
 @frozen
 class Task:
-    """An update on its way, or over. :ivar applied: whether its firmware runs."""
+    """An update on its way, or over. :ivar applied: whether nothing more comes of it."""
 
     id: str
     began: float

@@ -29,9 +29,9 @@ def update(state: State, ask: Ask) -> tuple[State, Answer]:
     return state, Answer(202, document, (("Location", location),))
 
 
-def begun(state: State, now: float) -> tuple[State, Task]:
-    """One more task."""
-    task = Task(str(state.serial + 1), now)
+def begun(state: State, now: float, applied: bool = False) -> tuple[State, Task]:
+    """One more task. :param applied: whether it is of something that is done already."""
+    task = Task(str(state.serial + 1), now, applied)
     return evolve(state, serial=state.serial + 1, tasks=(*state.tasks, task)[-KEPT:]), task
 
 
