@@ -1,0 +1,1 @@
+"""What a ramdisk does to the machine that it runs on."""

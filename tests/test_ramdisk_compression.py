@@ -1,0 +1,134 @@
+"""Tests for packed images: members, ends and bombs."""
+
+import contextlib
+import gzip
+import lzma
+import sys
+from collections.abc import Callable, Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from rescriptum.ramdisk.image.compression import (
+    PIECE,
+    Compression,
+    DamagedImage,
+    UnsupportedImage,
+    recognised,
+    unpacked,
+)
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+PACKED: dict[Compression, Callable[[bytes], bytes]] = {
+    Compression.GZIP: gzip.compress,
+    Compression.ZSTD: zstd.compress,
+    Compression.XZ: lzma.compress,
+}
+DISK = b"\xfa\x33\xc0" + bytes(range(256)) * 100
+
+
+def cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+def whole(data: bytes, size: int = 1000, expected: Compression = Compression.NONE) -> bytes:
+    return b"".join(unpacked(cut(data, size), expected))
+
+
+class RecognisedTests(SynchronousTestCase):
+    def test_magic_bytes(self) -> None:
+        """W292: what it is called does not matter."""
+        for packing, pack in PACKED.items():
+            self.assertIs(recognised(pack(DISK)[:8]), packing)
+        for head in (b"", b"\x1f", b"\xfa\x33\xc0", b"\0" * 8):
+            self.assertIs(recognised(head), Compression.NONE)
+
+    def test_a_frame_without_data_first(self) -> None:
+        """RFC 8878 section 3.1.2: pzstd writes one, with the size of the next."""
+        packed = b"\x50\x2a\x4d\x18\x04\0\0\0abcd" + zstd.compress(DISK)
+        self.assertEqual(whole(packed), DISK)
+
+    def test_containers(self) -> None:
+        """They are not written as they come: what to do instead is said."""
+        for head in (b"QFI\xfb\0\0\0\3", b"KDMV\1\0\0\0", b"vhdxfile"):
+            with self.assertRaises(UnsupportedImage) as caught:
+                whole(head * 100)
+            self.assertIn("qemu-img convert -O raw", str(caught.exception))
+
+
+class UnpackedTests(SynchronousTestCase):
+    def test_sizes_of_pieces(self) -> None:
+        for pack in PACKED.values():
+            for size in (1, 7, 8, 1000, 1 << 20):
+                self.assertEqual(whole(pack(DISK), size), DISK)
+        self.assertEqual(whole(DISK), DISK)
+
+    def test_short_ones(self) -> None:
+        for data in (b"", b"\x1f", b"abc"):
+            self.assertEqual(whole(data), data)
+
+    def test_members(self) -> None:
+        """W294: one after the other is one image, with zeros between them as tapes have them."""
+        for pack in PACKED.values():
+            for size in (1, 5, 1000):
+                self.assertEqual(whole(pack(b"one") + pack(b"") + pack(DISK), size), b"one" + DISK)
+                self.assertEqual(whole(pack(b"one") + bytes(9) + pack(b"two"), size), b"onetwo")
+
+    def test_what_follows_the_last_member(self) -> None:
+        """It is read, since the digest covers it, and does not reach the disk."""
+        for pack in PACKED.values():
+            for tail in (b"x", b"nothing of ours" * 100, bytes(10_000)):
+                pieces = cut(pack(DISK) + tail, 100)
+                self.assertEqual(b"".join(unpacked(pieces)), DISK)
+                self.assertEqual(list(pieces), [])
+
+    def test_early_ends(self) -> None:
+        """W294: wherever it is cut off, in the second member as well."""
+        for pack in PACKED.values():
+            for data in (pack(DISK), pack(b"one") + pack(DISK)):
+                for kept in (9, len(data) // 2, len(data) - 1):
+                    self.assertRaises(DamagedImage, whole, data[:kept])
+
+    def test_damage(self) -> None:
+        for packing, pack in PACKED.items():
+            data = bytearray(pack(DISK))
+            data[len(data) // 2] ^= 0xFF
+            data[-3] ^= 0xFF
+            with self.assertRaises(DamagedImage) as caught:
+                whole(bytes(data))
+            self.assertIn(packing.value, str(caught.exception))
+
+    def test_bombs(self) -> None:
+        """However much comes out, it comes in pieces."""
+        for pack in PACKED.values():
+            packed = pack(bytes(20 * PIECE))
+            sizes = [len(each) for each in unpacked(iter((packed,)))]
+            self.assertEqual(sum(sizes), 20 * PIECE)
+            self.assertLessEqual(max(sizes), PIECE)
+
+    def test_a_window_without_bound(self) -> None:
+        """zstd: a frame that wants more than 128 MiB of memory is refused."""
+        options: dict[int, int] = {
+            zstd.CompressionParameter.window_log: 28,
+            zstd.CompressionParameter.enable_long_distance_matching: 1,
+        }
+        packer = zstd.ZstdCompressor(options=options)
+        packed = packer.compress(DISK) + packer.flush()
+        self.assertRaises(DamagedImage, whole, packed)
+
+    def test_not_what_somebody_said(self) -> None:
+        """Before anything comes out."""
+        said = Compression.GZIP
+        for data in (DISK, zstd.compress(DISK)):
+            self.assertRaises(UnsupportedImage, next, unpacked(cut(data, 100), said))
+        self.assertEqual(whole(gzip.compress(DISK), expected=said), DISK)
+
+    @given(st.binary(), st.sampled_from([b"", *(pack(b"abc")[:10] for pack in PACKED.values())]))
+    def test_whatever_comes(self, data: bytes, head: bytes) -> None:
+        with contextlib.suppress(DamagedImage, UnsupportedImage):
+            whole(head + data, 3)
