@@ -174,7 +174,7 @@ class ExchangeTests(SynchronousTestCase):
     def code(self, stdout: bytes) -> str:
         with self.assertRaises(BmcRefusal) as raised:
             data(stdout, Mask([]))
-        return raised.exception.code
+        return str(raised.exception.code)
 
     def test_results(self) -> None:
         """Data, a code of the driver's own, or bad-response for what is no result."""

@@ -54,7 +54,7 @@ class HostedDriverTests(TestCase):
     def mktemp_root(self) -> str:
         root = self.mktemp()
         os.makedirs(root)
-        return os.path.abspath(root)
+        return str(os.path.abspath(root))
 
     def driver(self, script: str, head: str = f"#!{sys.executable}\n") -> HostedDriver:
         path = self.here / "acme"
@@ -72,7 +72,7 @@ class HostedDriverTests(TestCase):
     async def refusal(self, driver: HostedDriver, asked: Asked = ASKED) -> BmcRefusal:
         with self.assertRaises(BmcRefusal) as raised:
             await driver.run(asked)
-        return raised.exception
+        return cast(BmcRefusal, raised.exception)
 
     async def test_what_it_is_given(self) -> None:
         """One document on stdin; PATH alone in the environment; no secret in the arguments."""
