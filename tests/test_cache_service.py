@@ -50,6 +50,79 @@ class CacheCase(SynchronousTestCase):
         self.successResultOf(self.service.stopService())
 
 
+class BringTests(CacheCase):
+    """An image that somebody waits for, and that the site need not have."""
+
+    def bring(self, wanted: CacheImage) -> Deferred[None]:
+        return Deferred.fromCoroutine(self.service.bring(wanted))
+
+    def test_it_is_pulled(self) -> None:
+        """With the next look, and whoever waits knows in the very turn in which it is there."""
+        self.want()
+        waiting, other = self.bring(image(A)), self.bring(image(A))
+        self.assertEqual(self.house.changes, 2)
+        self.assertNoResult(waiting)
+        self.want(image(B))
+        self.assertEqual(len(self.client.running), 2)
+        self.client.running[1].bring(A)
+        self.client.running[1].end()
+        self.successResultOf(waiting)
+        self.successResultOf(other)
+        self.assertIsNotNone(self.service.find(digest(A)))
+
+    def test_it_is_there(self) -> None:
+        """Nothing is pulled."""
+        self.plant(A)
+        self.want()
+        self.successResultOf(self.bring(image(A)))
+        self.assertEqual(self.client.pulls, [])
+
+    def test_it_stays_while_somebody_waits(self) -> None:
+        """Whoever holds it before the turn is over keeps it; then it goes, where room is short."""
+        self.start(budget=1500)
+        self.want()
+        waiting = self.bring(image(A))
+        waiting.addCallback(lambda _: self.house.held.add(digest(A)))
+        self.want(image(B))
+        for pull, data in zip(tuple(self.client.running), (B, A), strict=True):
+            pull.bring(data)
+            pull.end()
+        self.successResultOf(waiting)
+        self.want(image(B))
+        self.assertIsNotNone(self.service.find(digest(A)))
+        self.house.held.clear()
+        self.want(image(B))
+        self.assertIsNone(self.service.find(digest(A)))
+
+    def test_it_cannot_be_had(self) -> None:
+        """Wrong bytes, a server that has it not, or no URL: the first trouble is told."""
+        self.want()
+        waiting = self.bring(image(A))
+        self.want()
+        self.running().bring(B)
+        self.running().end()
+        self.assertIn("image-unverified", str(self.failureResultOf(waiting, Unverified).value))
+        gone = self.bring(image(C))
+        self.want()
+        self.client.running[-1].fail(Refused("404"))
+        self.failureResultOf(gone, Unverified)
+        bad = self.bring(CacheImage(digest(D), "file:///x"))
+        self.want()
+        self.failureResultOf(bad, Unverified)
+        self.assertEqual(self.client.running, [])
+
+    def test_nobody_waits_any_more(self) -> None:
+        """The pull ends with the next look."""
+        self.want()
+        waiting = self.bring(image(A))
+        self.want()
+        pull = self.running()
+        waiting.cancel()
+        self.failureResultOf(waiting)
+        self.want()
+        self.assertTrue(pull.stopped)
+
+
 class PullTests(CacheCase):
     def test_an_image_is_pulled(self) -> None:
         """In the background; there is nothing of it before it is whole."""

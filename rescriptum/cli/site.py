@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TextIO
 from ..config import Reading
 from ..errors import Unavailable
 from ..values import printable
+from .drivers import DriversOptions
 from .options import Command, Group
 
 #: Seconds for the agent to answer, and bytes of its answer.
@@ -165,8 +166,9 @@ class StatusOptions(Command):
 class SiteOptions(Group):
     """The group."""
 
-    synopsis = "Usage: rescriptum site status [options]"
+    synopsis = "Usage: rescriptum site COMMAND [options]"
     longdesc = "The site agent on this host; 'twistd -n rescriptum site' is the agent itself."
     subCommands: ClassVar[list[list[object]]] = [
         ["status", None, StatusOptions, "What the agent says of itself."],
+        ["drivers", None, DriversOptions, "Programs by which it asks BMCs without Redfish."],
     ]
