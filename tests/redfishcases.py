@@ -1,7 +1,7 @@
 """A BMC in memory: documents by path, and what it does when asked; and a client that asks it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -53,6 +53,7 @@ class MemoryBmc:
     A transport to a BMC that there is not.
 
     :ivar documents: by path. :ivar doing: by method and path: a function, or replies in turn.
+    :ivar sessions: what it does with sessions.
     :ivar asked: everything, but what is asked for sessions. :ivar opened: sessions that are open.
     """
 
@@ -63,7 +64,7 @@ class MemoryBmc:
         self.opened: set[str] = set()
         self.logins = 0
         self.password = PASSWORD
-        self.doing: dict[tuple[str, str], Handler | list[Reply | BmcRefusal]] = {}
+        self.doing: dict[tuple[str, str], Handler | Sequence[Reply | BmcRefusal]] = {}
         self.system: Json = {
             "PowerState": "Off",
             "Boot": {
@@ -101,6 +102,7 @@ class MemoryBmc:
             SYSTEM: self.system,
             MANAGER: self.manager,
         }
+        self.sessions: Handler = self.keep_sessions
         self.doing[("POST", RESET)] = self.reset
         self.doing[("PATCH", SYSTEM)] = self.change_boot
 
@@ -109,14 +111,11 @@ class MemoryBmc:
     async def ask(self, ask: Ask, seconds: float) -> Reply:
         self.time += 0.01
         if ask.path.startswith(SESSIONS):
-            return self._session(ask)
+            return self.sessions(ask)
         self.asked.append(ask)
         doing = self.doing.get((ask.method, ask.path))
-        if isinstance(doing, list):
-            doing = doing.pop(0) if len(doing) > 1 else doing[0]
-            if isinstance(doing, BmcRefusal):
-                raise doing
-            return doing
+        if isinstance(doing, Sequence):
+            return self._next(doing)
         if doing is not None:
             return doing(ask)
         if ask.method == "GET" and ask.path in self.documents:
@@ -131,13 +130,20 @@ class MemoryBmc:
     def now(self) -> float:
         return self.time
 
-    def _session(self, ask: Ask) -> Reply:
+    @staticmethod
+    def _next(given: Sequence[Reply | BmcRefusal]) -> Reply:
+        """:returns: the first; the last one for ever."""
+        answer = given[0]
+        if len(given) > 1 and isinstance(given, list):
+            del given[0]
+        if isinstance(answer, BmcRefusal):
+            raise answer
+        return answer
+
+    def keep_sessions(self, ask: Ask) -> Reply:
         doing = self.doing.get((ask.method, ask.path))
-        if isinstance(doing, list):
-            given = doing.pop(0) if len(doing) > 1 else doing[0]
-            if isinstance(given, BmcRefusal):
-                raise given
-            return given
+        if isinstance(doing, Sequence):
+            return self._next(doing)
         if ask.method == "DELETE":
             self.opened.discard(ask.path)
             return reply(204)
@@ -218,4 +224,6 @@ class RedfishCase(SynchronousTestCase):
 
     def refused(self, name: str, args: object = None, **more: Any) -> BmcRefusal:
         """:returns: why an operation did not come to pass."""
-        return self.assertRaises(BmcRefusal, self.run_operation, name, args, **more)
+        error = self.assertRaises(BmcRefusal, self.run_operation, name, args, **more)
+        assert isinstance(error, BmcRefusal)
+        return error

@@ -179,8 +179,14 @@ class ReadersTests(SynchronousTestCase):
         ):
             self.assertEqual([each.path for each in members(document)], ["/a", "/b"])
         self.assertEqual([each.path for each in members({"Members": {"@odata.id": "/a"}})], ["/a"])
-        for document in ({}, {"Members": "x"}, {"Members": None}, {"Links": []}):
-            self.assertEqual(members(document), ())
+        nothing: tuple[dict[str, object], ...] = (
+            {},
+            {"Members": "x"},
+            {"Members": None},
+            {"Links": []},
+        )
+        for empty in nothing:
+            self.assertEqual(members(empty), ())
 
     def test_members_are_bounded(self) -> None:
         many = {"Members": [{"@odata.id": f"/{each}"} for each in range(MEMBERS + 1)]}

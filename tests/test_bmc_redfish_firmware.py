@@ -2,12 +2,27 @@
 
 from typing import Any
 
-from rescriptum.bmc.redfish.documents import MEMBERS
-from rescriptum.bmc.redfish.replies import Ask, Dropped, Reply
-from rescriptum.bmc.redfish.tasks import Phase, begun, progress
-from rescriptum.contract.bmc import BmcRefusal, UpdateFirmware
+from twisted.internet.defer import Deferred
 
-from .redfishcases import BASE, ORIGIN, RedfishCase, collection, linked, reply, said
+from rescriptum.bmc.driver import Asked
+from rescriptum.bmc.redfish.documents import MEMBERS
+from rescriptum.bmc.redfish.operations import perform
+from rescriptum.bmc.redfish.replies import Ask, Dropped, Reply
+from rescriptum.bmc.redfish.session import talk
+from rescriptum.bmc.redfish.tasks import Phase, begun, progress
+from rescriptum.contract.bmc import OPERATIONS, BmcRefusal, UpdateFirmware
+
+from .redfishcases import (
+    BASE,
+    CREDENTIAL,
+    ORIGIN,
+    PASSWORD,
+    RedfishCase,
+    collection,
+    linked,
+    reply,
+    said,
+)
 
 SERVICE, INVENTORY = f"{BASE}/UpdateService", f"{BASE}/UpdateService/FirmwareInventory"
 SIMPLE = f"{SERVICE}/Actions/UpdateService.SimpleUpdate"
@@ -180,6 +195,26 @@ class UpdateTests(FirmwareCase):
             reply(200, DONE),
         ]
         self.assertEqual(self.update()["confirmed"], "task")
+
+    def test_how_far_it_has_come_is_told(self) -> None:
+        """Each step once, without a secret."""
+        told: list[dict[str, object]] = []
+        step = {"TaskState": "Running", "Messages": [{"Message": f"using {PASSWORD}"}]}
+        self.bmc.doing[("POST", SIMPLE)] = [reply(202, location=TASK)]
+        self.installs(
+            reply(200, {**step, "PercentComplete": 10}),
+            reply(200, {**step, "PercentComplete": 10}),
+            reply(200, {**step, "PercentComplete": 20}),
+            reply(200, DONE),
+        )
+        operation = OPERATIONS["firmware.update"]
+        asked = Asked(operation, ARGS, CREDENTIAL, None, URL, 600, told.append)
+        working = talk(self.session(seconds=600), lambda each: perform(each, "", asked))
+        self.successResultOf(Deferred.fromCoroutine(working))
+        self.assertEqual(
+            told,
+            [{"state": "Running: using ***", "percent": each} for each in (10, 20)],
+        )
 
     def test_no_is_no(self) -> None:
         self.bmc.doing[("POST", SIMPLE)] = [reply(400, said("X", "no such target"))]

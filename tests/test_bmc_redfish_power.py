@@ -60,7 +60,12 @@ class WayTests(RedfishCase):
             self.assertIn(", ".join(allowed) or "nothing", error.detail)
 
     def test_a_system_without_actions_says_nothing(self) -> None:
-        for system in ({}, {"Actions": None}, {"Actions": {"#ComputerSystem.Reset": []}}):
+        systems: tuple[dict[str, object], ...] = (
+            {},
+            {"Actions": None},
+            {"Actions": {"#ComputerSystem.Reset": []}},
+        )
+        for system in systems:
             self.assertEqual(resetting(system).target, "")
             self.assertIsNone(resetting(system).allowed)
 

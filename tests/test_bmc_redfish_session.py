@@ -31,6 +31,7 @@ from .redfishcases import (
     RESET,
     SESSIONS,
     SYSTEM,
+    MemoryBmc,
     RedfishCase,
     reply,
     said,
@@ -66,7 +67,7 @@ class LoginTests(RedfishCase):
         self.assertEqual((self.bmc.logins, self.bmc.opened), (50, set()))
 
     def test_cancelled_it_logs_out(self) -> None:
-        class Hanging(type(self.bmc)):  # type: ignore[misc]
+        class Hanging(MemoryBmc):
             async def ask(self, ask: Ask, seconds: float) -> Reply:
                 if ask.path == SYSTEM:
                     await Deferred()
@@ -127,9 +128,14 @@ class LoginTests(RedfishCase):
     def test_a_wrong_password_is_tried_once(self) -> None:
         """More might lock the account (W246)."""
         self.bmc.password = "another"
-        tries = []
-        real = self.bmc._session
-        self.bmc._session = lambda ask: (tries.append(ask), real(ask))[1]  # type: ignore
+        tries: list[Ask] = []
+        real = self.bmc.sessions
+
+        def counting(ask: Ask) -> Reply:
+            tries.append(ask)
+            return real(ask)
+
+        self.bmc.sessions = counting
         error = self.refused("power.getPower")
         self.assertEqual((error.code, len(tries)), ("auth-failed", 1))
 
@@ -265,6 +271,19 @@ class AskingTests(RedfishCase):
         self.bmc.doing[("GET", "/x")] = [Dropped("bad-response", "broke")]
         self.assertEqual(self.no("/x").code, "bad-response")
         self.assertEqual(len(self.bmc.asked), 4)
+
+    def test_a_read_that_fails_is_repeated_once(self) -> None:
+        """On a new connection that may go well (W208); a change is not repeated."""
+        for status in (500, 502, 504):
+            self.bmc.asked.clear()
+            self.bmc.doing[("GET", "/x")] = [reply(status), reply(200, {"a": 1})]
+            self.assertEqual(self.got("/x"), {"a": 1})
+            self.bmc.doing[("GET", "/x")] = [reply(status)]
+            self.assertEqual(self.no("/x").code, "failed")
+            self.bmc.doing[("POST", "/x")] = [reply(status)]
+            working = Deferred.fromCoroutine(self.session(None).post("/x", {}))
+            self.failureResultOf(working, BmcRefusal)
+            self.assertEqual(len(self.bmc.asked), 5)
 
     def test_a_timeout_is_not_repeated(self) -> None:
         self.bmc.doing[("GET", "/x")] = [BmcRefusal("timeout", "no answer")]

@@ -184,6 +184,8 @@ def declined(reply: Reply, masked: "Mask") -> Declined:
         code = code if reply.status >= 400 else "bad-response"
     words = "; ".join(dict.fromkeys(each.said or each.name for each in said))
     detail = f"HTTP {reply.status}" + (f": {words}" if words else "")
+    if 300 <= reply.status < 400:
+        detail = f"HTTP {reply.status}: it sends elsewhere, which is not followed"
     if any(each.name in CHANGE_FIRST for each in said):
         detail += " (the password must be changed first: management.rotateCredential)"
     return Declined(code, masked(detail)[:_SAID], reply, said)

@@ -268,6 +268,9 @@ class Session:
                     raise
                 again = False
                 continue
+            if again and reply.status in (500, 502, 504):  # on a new connection (W208)
+                again = False
+                continue
             if reply.status == 406 and packing == "identity":  # HPE's registries (W207)
                 packing = "gzip"
                 continue
