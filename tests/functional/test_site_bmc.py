@@ -3,25 +3,38 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import cast
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
+from rescriptum.cli.drivers import install
 from rescriptum.contract.structure import JSON
 from tests.agentprocess import TWISTD, AgentProcess
 from tests.functional.test_agent_gateway import AgentsCase
-from tests.processes import ROOT
+from tests.processes import ROOT, free_port
 
 #: Which nothing but secrets may hold.
 PASSWORD, OTHER = "c0rrect-horse-battery", "wr0ng-horse-battery"
+#: One that IPMI has room for.
+SHORT = "c0rrect-horse-42"
 
 DRIVER = """#!%s
-import json, sys
+import hashlib, json, sys, urllib.request
 told = json.load(sys.stdin)
 password = told["secrets"]["password"]
 sys.stderr.write("asked with " + password + "\\n")
 state = %r
-if told["operation"] == "power.setPower":
+if told["operation"] == "firmware.update":
+    url = told["args"]["url"]
+    sha256 = hashlib.sha256(urllib.request.urlopen(url).read()).hexdigest()
+    open(state, "a").write(url + " " + sha256 + "\\n")
+    print(json.dumps({"ok": True}))
+elif told["operation"] == "power.setPower":
     open(state, "a").write(told["args"]["action"] + "\\n")
     print(json.dumps({"ok": True, "data": {"said": password}}))
 else:
@@ -43,11 +56,12 @@ class BmcCase(AgentsCase):
             "[site]",
             'name = "lab"',
             *(f'{key} = "{value}"' for key, value in self.settings().items()),
+            *self.boot(),
         ]
         config = here / "site.toml"
         config.write_text("\n".join(lines) + "\n")
         config.chmod(0o640)
-        given = {"RESCRIPTUM_JOIN_TOKEN": self.gateway.token()}
+        given = {"RESCRIPTUM_JOIN_TOKEN": self.gateway.token(), **self.environ()}
         made = AgentProcess(here, "--config", str(config), entry=TWISTD, **given)
         self.agents.append(made)
         made.until(lambda: cast(JSON, self.status()["session"])["state"] == "live")
@@ -56,6 +70,14 @@ class BmcCase(AgentsCase):
     def settings(self) -> Mapping[str, str]:
         """:returns: of ``[site]``."""
         return {}
+
+    def environ(self) -> Mapping[str, str]:
+        """:returns: of the agent."""
+        return {}
+
+    def boot(self) -> Sequence[str]:
+        """:returns: lines of a boot server; none: there is none."""
+        return ()
 
     def machine(self, **bmc: str) -> None:
         self.gateway.operate("POST", "machines", {"name": "m1", "site": "lab", **bmc})
@@ -148,7 +170,9 @@ class RedfishTests(BmcCase):
         self.assertIn("pin-mismatch", str(self.workflow(agent, action="on")["reason"]))
 
 
-class HostedTests(BmcCase):
+class HostedCase(BmcCase):
+    """:ivar actions: what the driver writes down."""
+
     def settings(self) -> Mapping[str, str]:
         directory = self.here / "drivers"
         directory.mkdir(mode=0o755)
@@ -156,13 +180,15 @@ class HostedTests(BmcCase):
         path = directory / "acme"
         path.write_text(DRIVER % (sys.executable, str(self.actions)))
         path.chmod(0o755)
-        manifest = {"id": "acme", "version": "1", "concerns": ["power"], "protocol": 1}
+        manifest = {"id": "acme", "version": "1", "concerns": ["firmware", "power"], "protocol": 1}
         (directory / "acme.json").write_text(json.dumps(manifest))
         (directory / "acme.json").chmod(0o644)
         (directory / "bad.json").write_text("{}")
         (directory / "bad.json").chmod(0o644)
         return {"drivers_dir": str(directory)}
 
+
+class HostedTests(HostedCase):
     def test_a_hosted_driver(self) -> None:
         """Its manifest is in Hello, and its operations are a process; nothing tells its secret."""
         self.secret("bmc-m1", PASSWORD)
@@ -170,7 +196,7 @@ class HostedTests(BmcCase):
         node = self.gateway.operate("GET", f"nodes/{self.node()}")
         self.assertEqual(
             node["drivers"],
-            [{"id": "acme", "version": "1", "concerns": ["power"], "protocol": 1}],
+            [{"id": "acme", "version": "1", "concerns": ["firmware", "power"], "protocol": 1}],
         )
         self.assertIn("bad.json: missing: id", agent.log)
         self.machine(bmc_address="slot 3", bmc_driver="acme", credential_ref="bmc-m1")
@@ -180,3 +206,125 @@ class HostedTests(BmcCase):
         self.assertIn("acme: asked with ***", agent.log)
         agent.stop()
         self.assert_told_nowhere(PASSWORD)
+
+
+class FirmwareTests(HostedCase):
+    """The same, where the agent has a boot server and so a cache."""
+
+    IMAGE = b"firmware" * 100_000
+
+    def boot(self) -> Sequence[str]:
+        self.port = free_port()
+        return (
+            "[boot]",
+            f'listen = "127.0.0.1:{self.port}"',
+            f'url = "http://127.0.0.1:{self.port}"',
+        )
+
+    def source(self) -> str:
+        """:returns: where the image is, until the test is over."""
+        image = self.IMAGE
+
+        class Serving(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(image)))
+                self.end_headers()
+                self.wfile.write(image)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Serving)
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_port}/bios.bin"
+
+    def test_firmware(self) -> None:
+        """
+        Pulled and verified by the agent, fetched by the BMC from the agent alone, under a grant
+        that goes with the operation. An image that is another one never comes to the BMC.
+        """
+        agent = self.start()
+        agent.until(lambda: self.lease()["active"])
+        self.machine(bmc_address="slot 3", bmc_driver="acme", credential_ref="bmc-m1")
+        self.secret("bmc-m1", PASSWORD)
+        source, digest = self.source(), sha256(self.IMAGE).hexdigest()
+        done = self.workflow(agent, "firmware", sha256=digest, url=source)
+        self.assertEqual((done["state"], done["reason"]), ("done", ""), agent.log)
+        url, got = self.actions.read_text().split()
+        self.assertTrue(url.startswith(f"http://127.0.0.1:{self.port}/cache/f/"))
+        self.assertEqual(got, digest)
+        with self.assertRaises(HTTPError) as raised:
+            urlopen(url)
+        self.assertEqual(raised.exception.code, 403)
+        raised.exception.close()
+        self.assertNotIn(url.split("/")[5], agent.log)
+        failed = self.workflow(agent, "firmware", sha256="0" * 64, url=source)
+        self.assertIn("image-unverified", str(failed["reason"]))
+        self.assertEqual(len(self.actions.read_text().splitlines()), 1)
+
+
+IPMITOOL = """#!%s
+import os, sys
+told = open(%r, "a")
+told.write(" ".join(sys.argv[1:]) + "\\n")
+assert os.environ.pop("IPMI_PASSWORD") == %r
+assert sorted(set(os.environ) - {"LC_CTYPE"}) == ["PATH"]
+if "17" in sys.argv:
+    sys.exit("Error in open session response message : invalid authentication algorithm")
+state = %r
+if "bootparam" not in sys.argv and sys.argv[-1] in ("on", "off"):
+    open(state, "w").write(sys.argv[-1])
+print("Chassis Power is " + (open(state).read() if os.path.exists(state) else "off"))
+"""
+
+
+class IpmiTests(BmcCase):
+    """``bcx-ipmi`` as operators install it, and something that plays ipmitool."""
+
+    def settings(self) -> Mapping[str, str]:
+        directory, self.bin = self.here / "drivers", self.here / "bin"
+        for each in (directory, self.bin):
+            each.mkdir(mode=0o755)
+        self.told, state = Path(self.mktemp()).absolute(), self.here / "power"
+        entry = "from rescriptum.bmc.ipmi.runner import run; run()"
+        lead = f"#!{sys.executable}\nimport sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        for path, text in (
+            (self.bin / "bcx-ipmi", f"{lead}{entry}\n"),
+            (
+                self.bin / "ipmitool",
+                IPMITOOL % (sys.executable, str(self.told), SHORT, str(state)),
+            ),
+        ):
+            path.write_text(text)
+            path.chmod(0o755)
+        install(directory, self.bin / "bcx-ipmi")
+        return {"drivers_dir": str(directory)}
+
+    def environ(self) -> Mapping[str, str]:
+        return {"PATH": f"{self.bin}:/usr/bin:/bin"}
+
+    def test_a_machine_is_turned_on(self) -> None:
+        """By the suite that the BMC knows; the password is in no argument of any process."""
+        self.secret("bmc-m1", SHORT)
+        agent = self.start()
+        self.machine(
+            bmc_address="127.0.0.1",
+            bmc_driver="ipmi",
+            bmc_username="root",
+            credential_ref="bmc-m1",
+        )
+        done = self.workflow(agent, action="on")
+        self.assertEqual((done["state"], done["reason"]), ("done", ""), agent.log)
+        told = self.told.read_text()
+        words = [line.partition("-R 3 ")[2] for line in told.splitlines()]
+        status, on = "chassis power status", "chassis power on"
+        self.assertEqual(words, [status, status, on, status])
+        self.assertNotIn(SHORT, told)
+        agent.stop()
+        (self.bin / "ipmitool").unlink()  # which has to know it
+        self.assert_told_nowhere(SHORT)
