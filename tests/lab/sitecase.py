@@ -1,9 +1,9 @@
-"""One site: a DHCP server that knows nothing of booting, and our agent with proxy DHCP beside it."""
+"""A site: a DHCP server that knows nothing of booting, and our agent with proxy DHCP beside it."""
 
 from . import assets, peers, sites
 from .boots import MAC, fields
 from .captures import ACK, OFFER, DHCPMessage, HTTPRequest, TFTPRequest
-from .case import NetworkTestCase
+from .case import BOOT_SECONDS, NetworkTestCase
 from .machines import Boot, Firmware, Machine
 from .network import DHCP, MACHINES
 
@@ -18,7 +18,7 @@ class SiteTestCase(NetworkTestCase):
     :ivar agent: the first of the site.
     """
 
-    tools = ("curl",)
+    tools: tuple[str, ...] = ("curl",)
     ttl_ms = 15_000
 
     def setUp(self) -> None:
@@ -36,17 +36,20 @@ class SiteTestCase(NetworkTestCase):
         agent.start()
         return agent
 
-    def prepare(self, firmware: Firmware, mac: str = MAC) -> None:
+    def prepare(self, firmware: Firmware) -> None:
         """As an operator does it."""
-        name = f"m-{mac.replace(':', '')}"
-        self.gateway.prepare(name, mac, f"console={firmware.console} panic=-1")
+        self.gateway.prepare("m1", MAC, f"console={firmware.console} panic=-1")
 
     def power_on(
-        self, firmware: Firmware, marker: str, mac: str = MAC, bridge: str = MACHINES
+        self,
+        firmware: Firmware,
+        marker: str,
+        bridge: str = MACHINES,
+        seconds: float = BOOT_SECONDS,
     ) -> Boot:
         """Until it says ``marker``; it has a disk of its own, which it could boot."""
         disk = None if firmware.arm64 else self.disk(firmware)
-        return self.boot(Machine(firmware, mac, disk=disk), marker, bridge=bridge)
+        return self.boot(Machine(firmware, MAC, disk=disk), marker, seconds, bridge)
 
     def boots_the_ramdisk(
         self,
@@ -60,9 +63,8 @@ class SiteTestCase(NetworkTestCase):
             sites.plain_dhcp(self.network, server)
             self.network.capture()
             self.prepare(firmware)
-            self.power_on(
-                firmware, rf"{assets.MARKER} .*bc\.token=\S+.*bc\.mac={MAC}", bridge=bridge
-            )
+            marker = rf"{assets.MARKER} .*bc\.token=\S+.*bc\.mac={MAC}"
+            self.power_on(firmware, marker, bridge=bridge)
             self.assert_told_beside_their_dhcp()
             self.assert_sent(firmware, *loaders)
             self.assertEqual(self.agent.complaints(), [])
@@ -96,4 +98,5 @@ class SiteTestCase(NetworkTestCase):
 
     def asked_of(self, agent: sites.SiteAgent) -> list[TFTPRequest | HTTPRequest]:
         """:returns: what was fetched from it, or was to be."""
-        return [each for each in (*self.tftp(), *self.http()) if each.server == agent.address]
+        asked: list[TFTPRequest | HTTPRequest] = [*self.tftp(), *self.http()]
+        return [each for each in asked if each.server == agent.address]

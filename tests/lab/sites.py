@@ -50,7 +50,7 @@ class Gateway:
         self.lines = [
             each for each in printed.splitlines() if each and not each.startswith(("#", "site = "))
         ]
-        argv = [*peers.TWISTD, "rescriptum", "gateway", "--config", config]
+        argv: list[str | Path] = [*peers.TWISTD, "rescriptum", "gateway", "--config", config]
         running = network.spawn("gw", "gateway", argv, self._environment)
         running.wait_for("gateway listens on", 30)
         self.command("site", "create", SITE, "--ttl-ms", str(ttl_ms))
@@ -166,9 +166,10 @@ class SiteAgent(peers.Logged):
         token = self._network.directory / f"{self.name}.token"
         token.touch(mode=0o600)
         token.write_text(self._gateway.command("token", "create", SITE))
-        argv = ["rescriptum", "site", "--config", config, "--token-file", token]
+        argv: list[str | Path] = [*peers.TWISTD, "rescriptum", "site", "--config", config]
+        argv += ["--token-file", token]
         self._running = self._network.spawn(
-            self.name, f"agent-{self.name}", [*peers.TWISTD, *argv], self._environment
+            self.name, f"agent-{self.name}", argv, self._environment
         )
 
     @property
@@ -187,7 +188,8 @@ class SiteAgent(peers.Logged):
 
     def status(self) -> Said:
         """:returns: what ``rescriptum site status`` says."""
-        argv = [*peers.RESCRIPTUM, "site", "status", "--json", "--data-dir", self._data]
+        argv: list[str | Path] = [*peers.RESCRIPTUM, "site", "status", "--json"]
+        argv += ["--data-dir", self._data]
         done = self._network.call(self.name, argv, self._environment)
         if done.returncode:
             raise AssertionError(f"rescriptum site status: {done.stdout}{done.stderr}")

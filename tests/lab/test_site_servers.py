@@ -12,6 +12,9 @@ from .sitecase import ARM64, AUTOEXEC, X64, SiteTestCase
 if not ASKED_FOR_ALL:
     testSuite = TestSuite
 
+#: EDK2 asks for a minute by PXE, then for a minute by HTTP boot, before it tries a disk.
+GIVES_UP = 300
+
 
 class PreparedTests(SiteTestCase):
     def test_bios_by_kea(self) -> None:
@@ -55,7 +58,7 @@ class LeftAloneTests(SiteTestCase):
     def left_alone(self, firmware: Firmware) -> None:
         """It boots its own disk and has not heard of us."""
         with self.shown():
-            self.power_on(firmware, disks.MARKER)
+            self.power_on(firmware, disks.MARKER, seconds=GIVES_UP)
             self.assertEqual({each.sender for each in self.answers(MAC)}, {DHCP})
             self.assertEqual(self.asked_of(self.agent), [])
             self.assertEqual(self.agent.complaints(), [])
@@ -71,8 +74,8 @@ class LeftAloneTests(SiteTestCase):
         """Something was prepared, and its agent cannot prove that it holds the lease."""
         with self.shown():
             sites.plain_dhcp(self.network, "kea")
-            self.prepare(Firmware.UEFI_PXE)
+            self.prepare(Firmware.UEFI_HTTP)
             self.network.cut("gw", "eth0")
             self.agent.until("standby")
             self.network.capture()
-            self.left_alone(Firmware.UEFI_PXE)
+            self.left_alone(Firmware.UEFI_HTTP)
