@@ -113,15 +113,15 @@ class RotateTests(RedfishCase):
 
     def test_a_bmc_that_is_away_for_a_while(self) -> None:
         """It is asked again; no wrong password is tried for that."""
-        away = [BmcRefusal("unreachable", "refused"), reply(503)]
+        away: list[BmcRefusal | Reply] = [reply(503), BmcRefusal("unreachable", "refused")]
         real = self.bmc.sessions
 
         def session(ask: Ask) -> Reply:
             if self.bmc.password == NEW and away and ask.method == "POST":
-                given = away.pop(0)
-                if isinstance(given, BmcRefusal):
-                    raise given
-                return given
+                given = away.pop()
+                if isinstance(given, Reply):
+                    return given
+                raise given
             return real(ask)
 
         self.bmc.sessions = session

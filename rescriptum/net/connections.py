@@ -41,6 +41,32 @@ CONNECTING = 10
 class _Connection(ProtocolWrapper):
     """One connection, between the transport and who speaks HTTP on it."""
 
+    factory: "_Wrapping"
+
+    def dataReceived(self, data: bytes) -> None:
+        if self.factory.allowance.spent(len(data)):
+            super().dataReceived(data)
+        else:
+            self.transport.abortConnection()  # type: ignore[union-attr]
+
+
+class Allowance:
+    """
+    Bytes that connections may still bring, whatever they are: heads of answers have no bound of
+    their own.
+
+    :ivar left: None: as many as come.
+    """
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+
+    def spent(self, count: int) -> bool:
+        """:returns: whether there were so many left."""
+        if self.left is not None:
+            self.left -= count
+        return self.left is None or self.left >= 0
+
 
 class _Wrapping(WrappingFactory[_Connection]):
     """What it makes, ``protocols`` has for as long as it is connected."""
@@ -48,15 +74,22 @@ class _Wrapping(WrappingFactory[_Connection]):
     noisy = False
     protocol = _Connection
 
+    def __init__(self, wrapped: IProtocolFactory, allowance: Allowance) -> None:
+        super().__init__(wrapped)
+        self.allowance = allowance
+
 
 @implementer(IStreamClientEndpoint)
 class _Endpoint:
-    def __init__(self, inner: IStreamClientEndpoint, kept: list[_Wrapping]) -> None:
+    def __init__(
+        self, inner: IStreamClientEndpoint, kept: list[_Wrapping], allowance: Allowance
+    ) -> None:
         self._inner = inner
         self._kept = kept
+        self._allowance = allowance
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        wrapping = _Wrapping(protocolFactory)
+        wrapping = _Wrapping(protocolFactory, self._allowance)
         self._kept[:] = [each for each in self._kept if each.protocols]
         self._kept.append(wrapping)
 
@@ -78,6 +111,7 @@ class Connections:
     :ivar policy: the rule of trust.
     :ivar cleartext: whether ``http://`` is allowed, too: for tests, and for what is verified by its
         digest.
+    :ivar allowance: of all of them together.
     """
 
     def __init__(self, reactor: object, policy: IPolicyForHTTPS, cleartext: bool = False) -> None:
@@ -85,6 +119,7 @@ class Connections:
         self._policy = policy
         self._cleartext = cleartext
         self._kept: list[_Wrapping] = []
+        self.allowance = Allowance()
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
         """:raises SchemeNotSupported: for anything but ``https://``."""
@@ -96,7 +131,7 @@ class Connections:
             endpoint = wrapClientTLS(creator, endpoint)
         elif not self._cleartext:
             raise SchemeNotSupported("the URL must begin with https://")
-        return _Endpoint(endpoint, self._kept)
+        return _Endpoint(endpoint, self._kept, self.allowance)
 
     def fresh(self) -> "Connections":
         """:returns: the same, with no connection yet."""

@@ -249,6 +249,12 @@ class RudeTests(RedfishCase):
             self.does(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n" + big + b"  ", close=False)
             self.assertEqual(await self.code(self.trust), "bad-response")
 
+    async def test_a_head_without_end(self) -> None:
+        """Also one that comes fast, in lines that are each short enough."""
+        line = b"X: " + b"y" * 1000 + b"\r\n"
+        self.does(b"HTTP/1.1 200 OK\r\n" + line * (3 * LONGEST // len(line)), close=False)
+        self.assertEqual(await self.code(self.trust), "bad-response")
+
     async def test_half_an_answer(self) -> None:
         """And what is no HTTP, or no JSON."""
         for write in (

@@ -97,6 +97,7 @@ class HttpTransport:
     async def ask(self, ask: Ask, seconds: float) -> Reply:
         """As ``Transport`` of the replies has it."""
         over = _Ending()
+        self._connections.allowance.left = 2 * LONGEST  # the body's bound, and one for all the rest
         answering = Deferred.fromCoroutine(self._answer(ask))
         late = self._clock.callLater(max(seconds, 0), over.end, "late", answering)
         # What a cancelled request fails with says nothing of who cancelled it.

@@ -71,7 +71,7 @@ class Session:
         self._credential = credential
         closing = min(_CLOSING, seconds / 4)
         self._until = transport.now() + seconds - closing
-        self._closing = closing * 0.9  # so that it is over before somebody ends it
+        self._closing = closing * 0.45  # twice, and over before somebody ends it
         self._secrets = secrets
         self._token = ""
         self._own = ""
@@ -152,24 +152,33 @@ class Session:
         """Whether the BMC has taken the credential already."""
         return bool(self._token)
 
-    async def close(self) -> None:
-        """Log out, whatever became of the operation: slots for sessions are few (W204)."""
+    async def close(self, by_password: bool = True) -> None:
+        """
+        Log out, whatever became of the operation: slots for sessions are few (W204).
+
+        :param by_password: also where the BMC knows the session's token no more.
+        """
         token, own = self._token, self._own
         self._token = self._own = ""
         if not token or not own:
             return
+        ways = [("X-Auth-Token", token)]
+        if by_password and self._credential is not None:
+            ways.append(("Authorization", f"Basic {_basic(self._credential)}"))
         try:
-            headers = (("OData-Version", "4.0"), ("X-Auth-Token", token))  # both (W208)
-            await self.transport.ask(Ask("DELETE", own, headers), self._closing)
+            for header in ways:
+                reply = await self.transport.ask(Ask("DELETE", own, (header,)), self._closing)
+                if reply.status != 401:
+                    break
         except BmcRefusal:
-            pass  # 401 and 404 are usual, too (W206): it is gone, or the BMC ends it some day
+            pass  # it is gone, or the BMC ends it some day (W206)
 
     async def renew(self, credential: Credential) -> None:
         """
         Log out, and in by ``credential``: what was open keeps working after a change of passwords
         and proves nothing (W247).
         """
-        await self.close()
+        await self.close(by_password=False)  # a wrong one by now, which may lock the account (W246)
         held = self._credential.password.reveal() if self._credential else ""
         self._secrets = (*self._secrets, held)
         self._credential = credential
