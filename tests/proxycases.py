@@ -239,6 +239,7 @@ REFUSED = (
     *_all("redfish", "http://10.1.2.3/%20redfish", "http://10.1.2.3/.%20/redfish"),
     *_all("redfish", "http://10.1.2.3/%EF%BD%92edfish", "http://10.1.2.3/redfi%C5%BFh"),
     *_all("redfish", "http://10.1.2.3/red%EF%AC%81sh", "http://10.1.2.3/a/..%3b/redfish"),
+    *_all("redfish", "http://10.1.2.3/redf%C4%B1sh"),
     _named("redfish", url="http://switch-1.lab/redfish"),
     # BMCs.
     *_all(

@@ -166,6 +166,7 @@ class ClientTests(ClientCase):
             protocol.dataReceived(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length)
             protocol.dataReceived(b"x" * (LONGEST_BODY - 1))
             self.assertNoResult(asking)
+            self.assertFalse(transport.aborted)
             protocol.dataReceived(b"x" * (length - LONGEST_BODY + 1))
             answer = self.successResultOf(asking)
             self.assertEqual((len(answer.body), answer.truncated), (LONGEST_BODY, truncated))

@@ -108,10 +108,8 @@ class _Once:
 class _Start(Protocol):
     """A body, up to as much as is wanted of it."""
 
-    def __init__(self, limit: int, cut: Callable[[], None]) -> None:
-        """:param cut: called when there is more."""
+    def __init__(self, limit: int) -> None:
         self._left = limit
-        self._cut = cut
         self._parts: list[bytes] = []
         self.collected: Deferred[tuple[bytes, bool]] = Deferred()
 
@@ -122,7 +120,6 @@ class _Start(Protocol):
         self._left -= len(data)
         if self._left < 0:
             self._end(True)
-            self._cut()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         if self.collected.called:
@@ -202,7 +199,7 @@ class ProxyClient:
         try:
             response = await self._asked(once, allowed, headers, body)
             shown = _shown(response.headers)
-            start = _Start(LONGEST_BODY, once.abort)
+            start = _Start(LONGEST_BODY)
             response.deliverBody(start)
             read, truncated = await start.collected
         except Exception as e:  # noqa: BLE001 - a shell that meets the network
