@@ -55,6 +55,7 @@ class Writing:
     One image, onto one disk. Its methods block, and are called one at a time.
 
     :ivar have: stored bytes that have come. :ivar written: bytes of the disk; any thread may look.
+    :ivar length: of all stored bytes, where it is known.
     """
 
     def __init__(self, disk: Disk, expected: Compression = Compression.NONE) -> None:
@@ -64,7 +65,7 @@ class Writing:
         self._pipes: tuple[Pipe[bytes], Pipe[_Filled], Pipe[mmap.mmap]] | None = None
         self._trouble: StageFailed | None = None
         self._first: _Filled | None = None
-        self._length: int | None = None
+        self.length: int | None = None
         self._hash = hashlib.sha256()
         self.have = self.written = 0
 
@@ -81,7 +82,7 @@ class Writing:
         self.stop()
         self.have = self.written = 0
         self._hash, self._first, self._trouble = hashlib.sha256(), None, None
-        self._length = length
+        self.length = length
         try:
             self._disk.empty_ends()
         except DiskTrouble as e:
@@ -179,7 +180,7 @@ class Writing:
 
     def _unpack(self, stored: Pipe[bytes], filled: Pipe[_Filled], free: Pipe[mmap.mmap]) -> None:
         head, pieces = _peeked(iter(stored))
-        size = promised(head, self._length)
+        size = promised(head, self.length)
         if size is not None and size > self._disk.size:
             raise TooLarge(f"the image has {size} bytes, and {self._disk.path} {self._disk.size}")
         into, count, at = free.take(), 0, 0

@@ -1,0 +1,223 @@
+"""``image.write``: from the site's cache, or else from its source, to the root disk."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final, Protocol
+
+from attrs import field, frozen
+from twisted.logger import Logger
+
+from ..contract.ramdisk import ImageFormat, ImageWrite
+from ..contract.refusals import Rejected
+from ..contract.structure import JSON
+from ..errors import RescriptumError, Unavailable
+from ..interfaces import Workers
+from .command import REPORTS, MachineKind, Running
+from .disks import BlockDevice, chosen
+from .image.compression import Compression
+from .image.store import Disk
+from .image.writing import StageFailed, Writing
+from .tools import Tools
+
+#: Attempts in a row at one source that bring nothing, and seconds between two.
+ATTEMPTS: Final = 3
+PAUSE: Final = 2.0
+#: Seconds that the kernel and udev may take to see what is on a disk now.
+_SETTLING: Final = 60.0
+_REREADS: Final = 5
+#: What begins the second sector of a disk with a GUID partition table (UEFI 2.10 section 5.3.2).
+_GPT: Final = b"EFI PART"
+_PACKINGS: Final = {
+    ImageFormat.RAW: Compression.NONE,
+    ImageFormat.GZIP: Compression.GZIP,
+    ImageFormat.ZSTD: Compression.ZSTD,
+    ImageFormat.XZ: Compression.XZ,
+}
+
+
+class Sink(Protocol):
+    """Where stored bytes go; :class:`rescriptum.ramdisk.image.writing.Writing` is one."""
+
+    @property
+    def have(self) -> int: ...
+    def begin(self, have: int, length: int | None) -> None: ...
+    def write(self, chunks: Sequence[bytes]) -> None: ...
+    def end(self) -> None: ...
+
+
+class Attempts(Protocol):
+    """What brings one image from one place; see :class:`rescriptum.cache.client.Pull`."""
+
+    async def attempt(self) -> None:
+        """
+        Bring what is missing.
+
+        :raises Refused: when the server has it not for us.
+        :raises Unavailable: when it breaks off; what has come stays.
+        """
+
+    def stop(self) -> None:
+        """Give up."""
+
+
+@frozen
+class Surroundings:
+    """
+    What writing an image asks of the world.
+
+    :ivar devices: lists what there is. :ivar open: blocks. :ivar pull: of a URL; it raises
+        Malformed for what is none, and asks nothing before it is told to.
+    :ivar sleep: for so many seconds. :ivar every: calls something each so many seconds, and
+        returns what ends that.
+    :ivar workers: for what a disk may take its time with.
+    """
+
+    devices: Callable[[], Awaitable[Sequence[BlockDevice]]]
+    open: Callable[[BlockDevice], Disk]
+    pull: Callable[[str, Sink], Attempts]
+    sleep: Callable[[float], Awaitable[None]]
+    every: Callable[[float, Callable[[], None]], Callable[[], None]]
+    tools: Tools
+    workers: Workers
+
+
+@frozen
+class _Source:
+    """:ivar name: for people: ``cache`` or ``source``."""
+
+    name: str
+    url: str = field(repr=False)
+
+
+class WriteImage(MachineKind):
+    """
+    Unless all of the image was written and is what it should be, nothing on its disk boots.
+
+    Satisfies :class:`rescriptum.agent.kinds.Kind`.
+    """
+
+    name = "image.write"
+    payload = ImageWrite
+    timeout_s = 2 * 3600.0
+    _log = Logger()
+
+    def __init__(self, around: Surroundings, cache: str) -> None:
+        """:param cache: URL of the site's images, with the grant; empty: there is none."""
+        self._around = around
+        self._cache = cache
+
+    async def run(self, context: Running, payload: ImageWrite) -> JSON:
+        """
+        :returns: which disk it is on, and where it came from.
+        :raises Rejected: ``not-found`` when there is no such disk.
+        :raises StageFailed: saying which stage did.
+        """
+        packing = _PACKINGS.get(payload.format)
+        if packing is None:
+            raise Rejected("invalid-payload", f"format: {payload.format.value} cannot be written")
+        around, began = self._around, context.seconds()
+        device = chosen(await around.devices(), payload.root_disk)
+        disk = await around.workers.run(partial(around.open, device))
+        writing = Writing(disk, packing)
+        try:
+            source = await self._written(context, payload, device, writing)
+            table = await around.workers.run(partial(disk.read, disk.sector, disk.sector))
+        finally:
+            await around.workers.run(disk.close)
+        # Only now: the kernel reads no table anew while somebody has the disk for himself.
+        warnings = await self._settled(device, table.startswith(_GPT))
+        return {
+            "disk": device.name,
+            "serial": device.serial,
+            "bytes": writing.written,
+            "received": writing.have,
+            "source": source.name,
+            "seconds": round(context.seconds() - began, 1),
+            "warnings": warnings,
+        }
+
+    async def _written(
+        self, context: Running, payload: ImageWrite, device: BlockDevice, writing: Writing
+    ) -> _Source:
+        around, began = self._around, context.seconds()
+
+        def told() -> None:
+            context.progress(
+                {
+                    "stage": "write",
+                    "disk": device.name,
+                    "received": writing.have,
+                    "total": writing.length,
+                    "written": writing.written,
+                    "bytes_per_s": int(writing.written / max(context.seconds() - began, 0.001)),
+                }
+            )
+
+        quiet = around.every(REPORTS, told)
+        whole = False
+        try:
+            source = await self._received(payload, writing)
+            await around.workers.run(partial(writing.finish, payload.sha256.lower()))
+            whole = True
+        finally:
+            quiet()
+            await around.workers.run(writing.stop if whole else writing.abandon)
+        return source
+
+    async def _received(self, payload: ImageWrite, writing: Writing) -> _Source:
+        """:returns: where it came from. :raises StageFailed: when it came from nowhere."""
+        digest = payload.sha256.lower()
+        cached = [_Source("cache", f"{self._cache}/{digest}")] if self._cache else []
+        reasons = []
+        for source in (*cached, _Source("source", payload.url)):
+            try:
+                await self._from(source, writing)
+            except StageFailed:
+                raise  # no other source mends the disk, or the image
+            except RescriptumError as e:
+                self._log.warn(
+                    "Image {digest}: {source}: {reason}",
+                    digest=digest,
+                    source=source.name,
+                    reason=str(e),
+                )
+                reasons.append(f"{source.name}: {e}")
+            else:
+                return source
+        raise StageFailed("receive", Unavailable("; ".join(reasons)))
+
+    async def _from(self, source: _Source, writing: Writing) -> None:
+        pull = self._around.pull(source.url, writing)
+        failures = 0
+        try:
+            while True:
+                had = writing.have
+                try:
+                    await pull.attempt()
+                except Unavailable:
+                    failures = 0 if writing.have > had else failures + 1
+                    if failures >= ATTEMPTS:
+                        raise
+                else:
+                    return
+                await self._around.sleep(PAUSE)
+        finally:
+            pull.stop()
+
+    async def _settled(self, device: BlockDevice, guid: bool) -> list[str]:
+        """
+        Let the kernel see the partitions, and put a table's copy where the disk ends (W290).
+
+        :returns: what went wrong of it: the image is there nevertheless.
+        """
+        run = self._around.tools.run
+        said = []
+        if guid:
+            said.append(await run("sgdisk", "--move-second-header", device.path, seconds=_SETTLING))
+        for _ in range(_REREADS):
+            read = await run("blockdev", "--rereadpt", device.path, seconds=_SETTLING)
+            if read.ok:
+                break
+            await self._around.sleep(PAUSE)  # udev looks at it
+        said += [read, await run("udevadm", "settle", seconds=_SETTLING)]
+        return [each.said for each in said if not each.ok]
