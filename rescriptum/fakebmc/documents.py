@@ -52,19 +52,20 @@ def documents(state: State, now: float) -> Mapping[str, Document]:
         f"{ROOT}/TaskService": {"Tasks": _link(f"{ROOT}/TaskService/Tasks")},
         places.log: {"Entries": _link(f"{places.log}/Entries")},
         f"{places.manager}/LogServices": lists((places.log,)),
-        f"{places.log}/Entries": _entries(state, places),
         **hardware(places.system, lists),
     }
     if Switch.NO_SESSIONS not in switches:
         found[f"{ROOT}/SessionService"] = {"Sessions": _link(places.sessions)}
-        held = [f"{places.sessions}/{each.id}" for each in state.sessions]
-        found[places.sessions] = lists(held)
+        held: dict[str, Document] = {
+            f"{places.sessions}/{each.id}": {"UserName": each.user} for each in state.sessions
+        }
+        found |= {**held, places.sessions: lists(held)}
     if Switch.BOOT_SETTINGS in switches:
         found[places.settings] = {"Boot": _boot(state)}
     if Switch.ACTION_INFO in switches:
         allowed = {"Name": "ResetType", "Required": True, "AllowableValues": list(resets(state))}
         found[places.reset_info] = {"Parameters": [allowed]}
-    found |= _collections(state, places, lists)
+    found |= {**_collections(state, places, lists), **_log(state, places)}
     found |= dict(_tasks(state, now))
     for path, document in found.items():
         document.setdefault("@odata.id", path + ("/" if path == ROOT else ""))
@@ -255,9 +256,9 @@ def _firmware(name: str, version: str) -> Document:
     return {"Name": name, "Version": version, "Updateable": name == "BMC"}
 
 
-def _entries(state: State, places: Places) -> Document:
-    members = [
-        {
+def _log(state: State, places: Places) -> Mapping[str, Document]:
+    entries: dict[str, Document] = {
+        f"{places.log}/Entries/{at}": {
             "@odata.id": f"{places.log}/Entries/{at}",
             "Id": str(at),
             "Name": "Log Entry",
@@ -267,8 +268,9 @@ def _entries(state: State, places: Places) -> Document:
             "Message": line,
         }
         for at, line in enumerate(state.log, 1)
-    ]
-    return {"Members@odata.count": len(members), "Members": members}
+    }
+    whole = {"Members@odata.count": len(entries), "Members": list(entries.values())}
+    return {**entries, f"{places.log}/Entries": whole}
 
 
 def _tasks(state: State, now: float) -> Iterable[tuple[str, Document]]:
