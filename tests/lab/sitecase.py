@@ -18,7 +18,7 @@ class SiteTestCase(NetworkTestCase):
     :ivar agent: the first of the site.
     """
 
-    tools: tuple[str, ...] = ("curl",)
+    tools: tuple[str, ...] = ("curl", "qemu-system-aarch64")
     ttl_ms = 15_000
 
     def setUp(self) -> None:

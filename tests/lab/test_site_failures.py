@@ -29,7 +29,7 @@ class FailureTestCase(SiteTestCase):
         super().setUp()
         with self.shown():
             sites.plain_dhcp(self.network)
-            self.capture = self.network.capture()
+            self.network.capture()
             for mac in (ASKER, MAC):
                 self.gateway.entry(self.agent.node, mac, CONSOLE)
             always(self.network, QUESTION)

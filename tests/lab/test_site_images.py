@@ -49,7 +49,7 @@ def image(path: Path) -> str:
 
 
 class ImageTests(SiteTestCase):
-    tools = ("curl", "nginx")
+    tools = (*SiteTestCase.tools, "nginx")
 
     def web(self) -> Running:
         """A web server on the uplink, which sends so slowly that the link can be cut between."""
