@@ -22,6 +22,7 @@ from .config import ConfigOptions
 from .gateway.group import GatewayOptions
 from .media import MediaOptions
 from .options import Group, Performed, PerformedApart, PerformedLater, PerformedOnReading
+from .power.group import PowerOptions
 from .render import RenderOptions
 from .sets import ExportOptions, ImportOptions, MigrateOptions
 from .site import SiteOptions
@@ -48,6 +49,7 @@ class RescriptumOptions(Group):
         ["import", None, ImportOptions, "A directory into the answer set."],
         ["media", None, MediaOptions, "The images."],
         ["migrate", None, MigrateOptions, "Documents that lie flat into directories."],
+        ["power", None, PowerOptions, "Machines, by their BMCs."],
         ["render", None, RenderOptions, "What an installer would receive."],
         ["site", None, SiteOptions, "The site agent on this host."],
     ]
