@@ -154,6 +154,24 @@ class RotateTests(RedfishCase):
         self.bmc.doing[("PATCH", OWN)] = [reply(200)]
         self.assertEqual(self.no().code, "failed")
 
+    def test_a_login_is_proof_enough(self) -> None:
+        """Whatever the account may read then (W243)."""
+        self.bmc.doing[("GET", f"{BASE}/Systems")] = [reply(401)]
+        self.assertEqual(self.rotate(), {"verified": True})
+
+    def test_without_sessions_and_with_an_old_one_that_must_change(self) -> None:
+        """A BMC that says so of the old one has taken it: it still holds."""
+        del self.bmc.root["Links"]
+        old = b64encode(f"admin:{PASSWORD}".encode()).decode()
+
+        def systems(ask: Ask) -> Reply:
+            known = dict(ask.headers).get("Authorization") == f"Basic {old}"
+            return reply(403, said("PasswordChangeRequired", "", OWN)) if known else reply(401)
+
+        self.bmc.doing[("GET", f"{BASE}/Systems")] = systems
+        self.bmc.doing[("PATCH", OWN)] = [reply(200)]
+        self.assertIn("old password still holds", self.no().detail)
+
     def test_a_password_that_must_change(self) -> None:
         """Everything is forbidden but the account that the message names (W244, R56)."""
         forbidden = said("PasswordChangeRequired", "change it", OWN)

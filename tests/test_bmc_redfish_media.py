@@ -160,6 +160,19 @@ class MediaTests(RedfishCase):
 
 
 class SlotTests(RedfishCase):
+    def test_each_form(self) -> None:
+        image = {"Image": "https://x/a.iso"}
+        stream = {"TransferMethod": "Stream", "TransferProtocolType": "HTTPS"}
+        self.assertEqual(
+            [insertion(each, "https://x/a.iso") for each in FORMS],
+            [
+                image,
+                {**image, "Inserted": True, "WriteProtected": True},
+                {**image, **stream},
+                {**image, **stream, "UserName": "none", "Password": "none"},
+            ],
+        )
+
     def test_discs(self) -> None:
         for types, disc in ((["CD"], True), (["dvd"], True), (["USBStick"], False), (None, False)):
             self.assertEqual(is_disc({"MediaTypes": types}), disc)

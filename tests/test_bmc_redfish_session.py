@@ -20,7 +20,7 @@ from rescriptum.bmc.redfish.replies import (
     same_with_slash,
 )
 from rescriptum.bmc.redfish.session import Session, talk
-from rescriptum.contract.bmc import BmcRefusal, PowerAction, SetPower
+from rescriptum.contract.bmc import BmcRefusal, BootTarget, PowerAction, SetOverride, SetPower
 from rescriptum.values import Secret
 
 from .redfishcases import (
@@ -168,6 +168,13 @@ class LoginTests(RedfishCase):
         self.assertEqual(self.refused("power.getPower").code, "auth-failed")
         self.assertEqual(self.bmc.logins, 4)
 
+    def test_sessions_that_keep_ending(self) -> None:
+        """One more login an operation, not one a request."""
+        fine = reply(200, self.bmc.system)
+        self.bmc.doing[("GET", SYSTEM)] = [reply(401), fine, reply(401), fine]
+        self.assertEqual(self.refused("power.setPower", ON).code, "auth-failed")
+        self.assertEqual(self.bmc.logins, 2)
+
     def test_nobody_asked_for_nothing(self) -> None:
         """A BMC without a login is told none."""
         self.run_operation("power.getPower", credential=None)
@@ -264,6 +271,7 @@ class AskingTests(RedfishCase):
             "https://evil.example/x/",
             "https://bmc.example:8443/x/",
             "https://bmc.example.evil/x/",
+            "https://bmc.example/X/",
             "//evil.example/x/",
             "/y/",
             "/x",
@@ -303,6 +311,16 @@ class AskingTests(RedfishCase):
             working = Deferred.fromCoroutine(self.session(None).post("/x", {}))
             self.failureResultOf(working, BmcRefusal)
             self.assertEqual(len(self.bmc.asked), 5)
+
+    def test_a_timeout_says_what_may_have_been_done(self) -> None:
+        """Nothing, when nothing had been asked for yet; else nobody knows."""
+        slow = BmcRefusal("timeout", "no answer in time")
+        self.bmc.doing[("GET", SYSTEM)] = [slow]
+        self.assertIn("nothing was changed", self.refused("power.setPower", ON).detail)
+        del self.bmc.doing[("GET", SYSTEM)]
+        self.bmc.doing[("POST", RESET)] = [slow]
+        error = self.refused("power.setPower", ON)
+        self.assertEqual(error.detail, "no answer in time: nobody knows whether it was done")
 
     def test_a_timeout_is_not_repeated(self) -> None:
         self.bmc.doing[("GET", "/x")] = [BmcRefusal("timeout", "no answer")]
@@ -390,6 +408,18 @@ class SecrecyTests(RedfishCase):
                 for secret in (password, json.dumps(password)[1:-1], basic, "token-1"):
                     self.assertNotIn(secret, text)
             self.assertIn("you sent ***", error.detail)
+
+    def test_a_secret_within_another(self) -> None:
+        """The longer one goes first, or a piece of it would stay."""
+        self.assertEqual(Mask.of("abc", "abcdef")("abcdef"), "***")
+
+    def test_what_reads_back_is_masked(self) -> None:
+        """An error of ours may be made of a document."""
+        boot = {"BootSourceOverrideTarget": PASSWORD}
+        self.bmc.doing[("GET", SYSTEM)] = [reply(200, {**self.bmc.system, "Boot": boot})]
+        error = self.refused("boot.setOverride", SetOverride(BootTarget.PXE))
+        self.assertEqual(error.code, "failed")
+        self.assertNotIn(PASSWORD, str(error))
 
     def test_a_raw_echo_is_masked(self) -> None:
         self.bmc.doing[("POST", RESET)] = [Reply(400, {}, f"<b>{PASSWORD}</b>".encode())]

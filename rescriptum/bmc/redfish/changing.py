@@ -30,7 +30,7 @@ async def change(session: Session, path: str, body: Document) -> Reply:
             return reply
         if reply.status not in (412, 428):
             raise declined(reply, session.mask)
-        tried += (evolve(trying, status=reply.status),)
+        tried += (trying,)
 
 
 async def _tags(session: Session, path: str) -> tuple[str, str]:

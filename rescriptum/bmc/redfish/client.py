@@ -33,7 +33,7 @@ Reactor: TypeAlias = IReactorTime
 #: Seconds that a connection is kept for the next request: BMCs end theirs early, and what is asked
 #: on one that ends is lost.
 _KEPT: Final = 2
-_NO_ANSWER: Final = "no answer in time: nobody knows whether it was done"
+_NO_ANSWER: Final = "no answer in time"
 
 
 def policy_of(trust: Trust, host: str) -> IPolicyForHTTPS:

@@ -25,12 +25,11 @@ class Tried:
     """
     One change that was tried.
 
-    :ivar value: of If-Match; None: there was no such header. :ivar status: of the answer.
+    :ivar value: of If-Match; None: there was no such header.
     """
 
     way: Tag
     value: str | None
-    status: int = 0
 
 
 def next_try(known: str, tried: Sequence[Tried], header: str, inside: str) -> Tried | None:
@@ -44,8 +43,6 @@ def next_try(known: str, tried: Sequence[Tried], header: str, inside: str) -> Tr
         return None
     ways = sorted(Tag, key=lambda each: each.value != known)
     spent = {each.value for each in tried}
-    if any(each.status == 428 for each in tried):
-        spent.add(None)  # it wants one, whichever it is (W213)
     for way in ways:
         value = tag_of(way, header, inside)
         if value not in spent and way not in {each.way for each in tried}:

@@ -37,6 +37,7 @@ _CLOSING: Final = 5.0
 _BACK_OFF: Final = (2.0, 5.0, 10.0)
 #: Statuses of a BMC that has no sessions to open.
 _NO_SESSIONS: Final = (404, 405, 410, 501)
+_UNKNOWN: Final = "nobody knows whether it was done"
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 
 
@@ -45,6 +46,7 @@ class Session:
     What an operation asks its BMC through. Open at most one login at a time (W204).
 
     :ivar profile: what is known of the BMC, and grows.
+    :ivar wrote: whether it was asked to change anything; a login changes nothing.
     :ivar must_change: messages of a login that was let in only to change its password (W244).
     """
 
@@ -78,6 +80,7 @@ class Session:
         self._basic = False
         self._again = True
         self._root: Document | None = None
+        self.wrote = False
         self.mask = self._masked()
 
     @property
@@ -263,17 +266,14 @@ class Session:
         if not ask.path:
             raise BmcRefusal("bad-response", "it names no path where one is needed")
         packing = "identity"
-        slashed = False
         again = not ask.writes
         while True:
             try:
                 reply = await self._asked(ask, packing, login)
-            except Dropped as e:
-                if ask.writes:
-                    raise BmcRefusal(
-                        "timeout", f"{e.detail}: nobody knows whether it was done"
-                    ) from None
-                if not again:
+            except BmcRefusal as e:
+                if ask.writes and (isinstance(e, Dropped) or e.code == "timeout"):
+                    raise BmcRefusal("timeout", f"{e.detail}: {_UNKNOWN}") from None
+                if not again or not isinstance(e, Dropped):
                     raise
                 again = False
                 continue
@@ -283,11 +283,10 @@ class Session:
             if reply.status == 406 and packing == "identity":  # HPE's registries (W207)
                 packing = "gzip"
                 continue
-            if reply.status in _REDIRECTS and not slashed:
+            if reply.status in _REDIRECTS:
                 there = reply.headers.get("location", "")
                 path = same_with_slash(ask.path, there, self._origin)
                 if path:
-                    slashed = True
                     ask = Ask("GET", path) if reply.status == 303 else evolve(ask, path=path)
                     continue
             if reply.status == 303 and ask.writes and location(reply):
@@ -300,6 +299,7 @@ class Session:
     async def _asked(self, ask: Ask, packing: str, login: bool) -> Reply:
         if self.left <= 0:
             raise BmcRefusal("timeout", "the time for the operation is over")
+        self.wrote = self.wrote or (ask.writes and login)
         headers = [
             ("Accept", "application/json"),
             ("Accept-Encoding", packing),
@@ -335,7 +335,10 @@ async def talk(session: Session, work: Callable[[Session], Awaitable[_T]]) -> _T
         await session.open()
         made = await work(session)
     except BmcRefusal as e:
-        raise BmcRefusal(e.code, session.mask(e.detail)) from None
+        detail = e.detail
+        if e.code == "timeout" and not session.wrote:
+            detail += "; nothing was changed"
+        raise BmcRefusal(e.code, session.mask(detail)) from None
     finally:
         await session.close()
     return made
