@@ -38,7 +38,6 @@ from ..contract.specs import CacheImage
 from ..contract.structure import JSON
 from ..errors import Refused, Unavailable, Unverified
 from ..interfaces import Workers
-from ..net.workers import WorkerPool
 from ..siteproxy.client import ProxyClient
 
 #: BMCs of which it is remembered how they want to be asked.
@@ -104,7 +103,7 @@ class _Firmware:
 
 
 @frozen
-class _Timed:
+class Timed:
     """A driver that is ended when it does not end by itself."""
 
     _clock: IReactorTime
@@ -144,7 +143,7 @@ class _Ways:
             raise BmcRefusal("unsupported-driver", text)
         run = partial(self._run, program)
         made = HostedDriver(request.driver, request.address, request.pin, request.options, run)
-        return _Timed(self._reactor, made, lambda: None)
+        return Timed(self._reactor, made, lambda: None)
 
     def _redfish(self, request: BmcOperationRequest) -> Driver:
         if request.options:
@@ -164,7 +163,7 @@ class _Ways:
             if len(self._profiles) > PROFILES:
                 del self._profiles[next(iter(self._profiles))]
 
-        return _Timed(self._reactor, made, learnt)
+        return Timed(self._reactor, made, learnt)
 
     async def _run(
         self,
@@ -202,7 +201,7 @@ class BmcService(Service):
         self,
         config: SiteConfig,
         reactor: Reactor,
-        workers: WorkerPool,
+        workers: Workers,
         offers: Callable[[], Offers | None],
     ) -> None:
         """

@@ -255,7 +255,7 @@ OPERATIONS: Final = (
         takes=work.CommandSend,
         gives=work.Command,
         status=201,
-        refusals=("not-found", "unknown-kind", "bad-signature", "busy"),
+        refusals=("not-found", "unknown-kind", "bad-signature", "busy", "conflict"),
     ),
     Operation(
         "command-show",
