@@ -18,7 +18,8 @@ from rescriptum.boot.discovery import Discoveries
 from rescriptum.boot.entries import BootEntries, BootEntry, BootKind
 from rescriptum.boot.lease import AgentLease, LeaseFence
 from rescriptum.net.udp import UDP
-from rescriptum.proxydhcp.answer import BootFiles, Policy
+from rescriptum.proxydhcp.answer import BootFiles
+from rescriptum.proxydhcp.policy import Policy
 from rescriptum.proxydhcp.protocol import ProxyDHCP
 from rescriptum.proxydhcp.service import ProxyDHCPService
 from rescriptum.proxydhcp.strategies import Strategies

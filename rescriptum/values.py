@@ -66,7 +66,8 @@ class MAC:
         return cls(text.lower().replace(":", "").replace("-", ""))
 
     def joined(self, separator: str) -> str:
-        return separator.join(self.bare[at : at + 2] for at in range(0, 12, 2))
+        bare = self.bare
+        return separator.join((bare[:2], bare[2:4], bare[4:6], bare[6:8], bare[8:10], bare[10:]))
 
     def __str__(self) -> str:
         return self.joined(":")

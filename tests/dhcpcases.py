@@ -16,7 +16,8 @@ from rescriptum.boot.loaders import BIOS_NATIVE_LOADER
 from rescriptum.boot.offers import Preferences
 from rescriptum.net.udp import Arrival
 from rescriptum.proxydhcp import wire
-from rescriptum.proxydhcp.answer import BootFiles, Policy
+from rescriptum.proxydhcp.answer import BootFiles
+from rescriptum.proxydhcp.policy import Policy
 from rescriptum.proxydhcp.protocol import ProxyDHCP
 from rescriptum.proxydhcp.strategies import Strategies
 from rescriptum.proxydhcp.wire import Packet, decode, encode_options

@@ -126,6 +126,19 @@ class ListenerTests(UDPCase):
         listener.doRead()
         self.assertEqual(log, ["late", "3", "-"])
 
+    @skipUnless(hasattr(select, "epoll"), "a private epoll is Linux's")
+    def test_a_nested_one_is_read_by_the_private_epoll(self) -> None:
+        """And out of it when it is closed."""
+        way = Way(nested=True)
+        listener = self.udp.listen(Listen(LOOPBACK, 0), self.arrived.append, way)
+        [nest] = self.reactor.getReaders()
+        self.assertIsNot(nest, listener)
+        self.client().sendto(b"hello", (LOOPBACK, listener.port))
+        nest.doRead()
+        self.assertEqual([each.datagram for each in self.arrived], [b"hello"])
+        listener.close()
+        self.assertEqual(self.reactor.getReaders(), [])
+
     def test_a_failure_while_answering_is_logged(self) -> None:
         def drained() -> None:
             raise ZeroDivisionError

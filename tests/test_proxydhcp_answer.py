@@ -1,6 +1,7 @@
 """Tests for ``rescriptum.proxydhcp.answer``: every byte that goes out, and who gets none."""
 
 from ipaddress import IPv4Address
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,20 +10,18 @@ from rescriptum.boot.entries import BootEntry, BootKind
 from rescriptum.boot.loaders import ARCHITECTURES, SERVED
 from rescriptum.errors import MalformedDatagram
 from rescriptum.proxydhcp import wire
-from rescriptum.proxydhcp.answer import (
+from rescriptum.proxydhcp.answer import NO_ADDRESS, TOO_LONG, BootFiles, Peer, Silence
+from rescriptum.proxydhcp.policy import (
     ANOTHER_SERVER,
     MOST_QUESTIONS,
-    NO_ADDRESS,
     NO_ENTRY,
     NO_QUESTION,
     STANDBY,
-    TOO_LONG,
     Answer,
-    BootFiles,
     Policy,
-    Silence,
 )
 from rescriptum.proxydhcp.request import PI, PI_VENDORS
+from rescriptum.proxydhcp.strategies import Strategies
 from rescriptum.values import MAC
 
 from .dhcpcases import (
@@ -43,6 +42,8 @@ from .dhcpcases import (
 
 IPXE = (wire.USER_CLASS, b"iPXE")
 CLIENT = ("10.0.0.50", 4011)
+#: One without an address.
+NOBODY = ("0.0.0.0", 68)
 
 
 class PolicyCase(ProxyCase):
@@ -54,11 +55,11 @@ class PolicyCase(ProxyCase):
         return Policy(files, self.lease, self.entries, self.strategies, self.clock.seconds)
 
     def decided(
-        self, datagram: bytes, port: int = 67, peer: tuple[str, int] = ("0.0.0.0", 68)
+        self, datagram: bytes, port: int = 67, peer: tuple[str, int] = NOBODY
     ) -> Answer | Silence:
-        question = self.policy.question(datagram, port)
+        question = self.policy.question(datagram, port, peer)
         assert question is not None
-        return self.policy.decide(question, datagram, peer)
+        return self.policy.decide(question, datagram[4:8], self.policy.standing())
 
     def named(self, datagram: bytes) -> str | None:
         """:returns: the boot file; None: silence for want of a loader."""
@@ -123,10 +124,10 @@ class BytesTests(PolicyCase):
     def test_answers_anything_within_bounds(self, options: bytes) -> None:
         """Whatever is said beside: no address, a server, and the right size."""
         datagram = packet(asked(1, 7)[:-1] + options)
-        question = self.policy.question(datagram, 67)
+        question = self.policy.question(datagram, 67, NOBODY)
         if question is None:
             return
-        decision = self.policy.decide(question, datagram, ("0.0.0.0", 68))
+        decision = self.policy.decide(question, datagram[4:8], self.policy.standing())
         if isinstance(decision, Answer):
             made = wire.decode(decision.datagram)
             self.assertTrue(300 <= len(decision.datagram) < 548)
@@ -137,7 +138,7 @@ class BytesTests(PolicyCase):
     def test_reads_anything(self, datagram: bytes) -> None:
         """Or says that it is malformed."""
         try:
-            self.policy.question(datagram, 67)
+            self.policy.question(datagram, 67, NOBODY)
         except MalformedDatagram:
             return
 
@@ -256,11 +257,11 @@ class SilenceTests(PolicyCase):
 
 class DestinationTests(PolicyCase):
     def to(
-        self, datagram: bytes, port: int = 67, peer: tuple[str, int] = ("0.0.0.0", 68)
+        self, datagram: bytes, port: int = 67, peer: tuple[str, int] = NOBODY
     ) -> tuple[str, int]:
         decision = self.decided(datagram, port, peer)
         assert isinstance(decision, Answer)
-        return decision.to
+        return decision.question.to
 
     def test_one_without_an_address_is_told_with_everybody(self) -> None:
         """W051: also where it did not ask for that."""
@@ -313,7 +314,95 @@ class DestinationTests(PolicyCase):
         self.assertEqual(self.to(packet(asked(3)), 4011, ("0.0.0.0", 68)), EVERYBODY)
 
 
+MACS = tuple(MAC(f"5254000000{number:02x}") for number in range(2))
+Ask = tuple[MAC, bytes, str, str, int, Peer]
+#: A question, but for its xid: whose, its options, client, relay, port, and whom it came from.
+ASKS = st.tuples(
+    st.sampled_from(MACS),
+    st.sampled_from(
+        (
+            asked(),
+            asked(3),
+            asked(1, 25),
+            asked(8),
+            asked(3, 7, None, (wire.SERVER, SERVER.packed)),
+            asked(1, 7, None, IPXE),
+            asked(1, 16, b"HTTPClient"),
+            asked(1, 7, None, (wire.AGENT_INFORMATION, b"a" * 250)),
+        )
+    ),
+    st.sampled_from(("0.0.0.0", "10.0.0.50", "239.0.0.1")),
+    st.sampled_from(("0.0.0.0", "10.9.0.1")),
+    st.sampled_from((67, 4011)),
+    st.sampled_from((NOBODY, CLIENT, ("10.0.0.51", 0))),
+)
+#: What may happen between two of them.
+CHANGES = st.sampled_from(
+    ("nothing",) * 12 + ("put", "put", "remove", "lapse", "time", "epoch", "fence", "prune")
+)
+
+
 class KeptTests(PolicyCase):
+    def change(self, what: str, mac: MAC) -> None:
+        now, lease = int(self.clock.seconds()), self.lease
+        if what == "put":
+            self.entries.put(BootEntry(mac, BootKind.LOCAL, epoch=lease.epoch))
+        elif what == "remove":
+            self.entries.remove(mac)
+        elif what == "lapse":
+            self.entries.put(BootEntry(mac, BootKind.LOCAL, not_after=now + 1))
+        elif what == "time":
+            self.clock.advance(1)
+        elif what == "epoch":
+            lease.epoch += 1
+        elif what == "fence":
+            lease.open = not lease.open
+        elif what == "prune":
+            self.entries.prune(lease.epoch, self.clock.seconds())
+
+    @given(
+        st.booleans(),
+        ASKS,
+        ASKS,
+        st.lists(st.tuples(st.integers(-6, 5), st.integers(0, 3), CHANGES), min_size=20),
+    )
+    def test_a_kept_answer_is_the_one_that_would_be_made(
+        self, learn: bool, usual: Ask, other: Ask, steps: list[tuple[int, int, str]]
+    ) -> None:
+        """
+        Whatever was asked before, and whatever has changed since: to the byte. Every second
+        question differs in one thing from what is asked else.
+        """
+        self.setUp()
+        for mac in MACS:
+            self.entries.put(BootEntry(mac, BootKind.LOCAL))
+        kept, made = Strategies(learn=learn), Strategies(learn=learn)
+        fast = Policy(self.files, self.lease, self.entries, kept, self.clock.seconds)
+        for twisted, xid, change in steps:
+            both = zip(usual, other, strict=True)
+            ask = (b if number == twisted else a for number, (a, b) in enumerate(both))
+            mac, options, client, relay, port, peer = cast(Ask, tuple(ask))
+            self.change(change, mac)
+            number = b"xid%d" % max(0, xid - 2)
+            datagram = packet(options, mac=mac, xid=number, client=client, relay=relay)
+            slow = Policy(self.files, self.lease, self.entries, made, self.clock.seconds)
+            answers = [self.said(each, datagram, port, peer) for each in (fast, slow)]
+            self.assertEqual(*answers)
+
+    def said(self, policy: Policy, datagram: bytes, port: int, peer: Peer) -> object:
+        """:returns: all that there is to an answer, or the silence."""
+        question = policy.question(datagram, port, peer)
+        assert question is not None
+        decision = policy.decide(question, datagram[4:8], policy.standing())
+        if isinstance(decision, Silence):
+            return decision
+        machine = decision.machine
+        return (
+            (decision.datagram, question.to, decision.ignored),
+            (question.message, question.boot_file, question.client),
+            (machine.mac, machine.strategy, machine.times, machine.worked),
+        )
+
     def test_the_same_question_has_the_same_answer(self) -> None:
         """But for the xid; whatever else differs is another question."""
         first = self.decided(packet(asked()))
@@ -338,22 +427,22 @@ class KeptTests(PolicyCase):
             self.entries.put(BootEntry(mac, BootKind.LOCAL))
             self.assertIsInstance(self.decided(packet(asked(), mac=mac)), Answer)
             if not number:
-                kept = self.policy.question(first, 67)
-                self.assertIs(self.policy.question(first, 67), kept)
-        self.assertIsNot(self.policy.question(first, 67), kept)
+                kept = self.policy.question(first, 67, NOBODY)
+                self.assertIs(self.policy.question(first, 67, NOBODY), kept)
+        self.assertIsNot(self.policy.question(first, 67, NOBODY), kept)
 
     def test_every_captured_request_is_answered_as_its_client_wants_it(self) -> None:
         """All of them, by the port that they came to."""
         self.entries.put(BootEntry(MAC.parse("52:54:00:12:34:56"), BootKind.RAMDISK))
         self.policy = self.with_files(BootFiles(IPv4Address("10.77.0.1"), URL))
         for vector in VECTORS:
-            question = self.policy.question(vector.packet, vector.port)
+            peer = ("10.77.0.157", vector.source) if vector.port == 4011 else NOBODY
+            question = self.policy.question(vector.packet, vector.port, peer)
             if vector.architecture is None:
                 self.assertIsNone(question)
                 continue
             assert question is not None
-            peer = ("10.77.0.157", vector.source) if vector.port == 4011 else ("0.0.0.0", 68)
-            decision = self.policy.decide(question, vector.packet, peer)
+            decision = self.policy.decide(question, vector.packet[4:8], self.policy.standing())
             server = wire.decode(vector.packet).options.get(wire.SERVER)
             if vector.message == "REQUEST" and vector.port == 67 and server != b"\x0a\x4d\x00\x01":
                 self.assertIs(decision, ANOTHER_SERVER)
@@ -370,7 +459,7 @@ class KeptTests(PolicyCase):
             self.assertEqual(
                 made.options.get(wire.VENDOR_SPECIFIC), None if http else b"\6\1\x08\xff"
             )
-            self.assertEqual(decision.to, peer if vector.port == 4011 else EVERYBODY)
+            self.assertEqual(decision.question.to, peer if vector.port == 4011 else EVERYBODY)
             self.assertEqual(
                 made.options[wire.BOOT_FILE].startswith(b"http://"), http or vector.client == "iPXE"
             )

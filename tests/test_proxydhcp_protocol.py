@@ -204,6 +204,23 @@ class SendingTests(ProxyCase):
         self.assertEqual((len(sent), self.lease.sends), (1, 1))
         self.assertEqual(len(named(events, "dhcp.offered")), 1)
 
+    def test_a_failure_of_ours_ends_that_answer_only(self) -> None:
+        """What came with it is somebody else's."""
+
+        def lost() -> None:
+            raise ZeroDivisionError
+
+        stranger = MAC.parse("52:54:00:00:00:01")
+        both = [
+            Arrival(packet(asked(), mac=mac), ("0.0.0.0", 68), "10.0.0.1", INTERFACE, False)
+            for mac in (stranger, MACHINE)
+        ]
+        self.patch(self, "_found", lost)
+        self.proxy = self.make(self.files)
+        self.udp.listening.clear()
+        self.assertEqual(len(self.listen()[0].deliver(*both)), 1)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
     def test_what_the_system_does_not_take_is_counted(self) -> None:
         """Said once a minute; the machine asks again."""
         with capturedLogs() as events:

@@ -111,11 +111,16 @@ class BootEntry:
 
 
 class BootEntries:
-    """The table: at most one entry a MAC."""
+    """
+    The table: at most one entry a MAC.
+
+    :ivar changes: how often it has changed: who looked before has nothing to look up again.
+    """
 
     def __init__(self, entries: Iterable[BootEntry] = ()) -> None:
         """:param entries: as they were kept; of two for one MAC the later counts."""
         self._entries = {each.mac.bare: each for each in entries}
+        self.changes = 0
 
     def __iter__(self) -> Iterator[BootEntry]:
         """By MAC."""
@@ -127,9 +132,11 @@ class BootEntries:
     def put(self, entry: BootEntry) -> None:
         """Another entry of the same MAC is replaced."""
         self._entries[entry.mac.bare] = entry
+        self.changes += 1
 
     def remove(self, mac: MAC) -> BootEntry | None:
         """:returns: what was there; None: nothing."""
+        self.changes += 1
         return self._entries.pop(mac.bare, None)
 
     def prune(self, epoch: int, now: float) -> tuple[BootEntry, ...]:
@@ -144,7 +151,12 @@ class BootEntries:
         )
         for each in gone:
             del self._entries[each.mac.bare]
+        self.changes += len(gone)
         return gone
+
+    def get(self, mac: MAC) -> BootEntry | None:
+        """:returns: what was prepared for ``mac``, live or not; None: nothing."""
+        return self._entries.get(mac.bare)
 
     def live(self, mac: MAC, epoch: int, now: float) -> BootEntry | None:
         """:returns: what ``mac`` is to boot now; None: it is left alone."""

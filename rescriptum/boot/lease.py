@@ -228,7 +228,7 @@ class LeaseFence:
 
     def sent(self) -> None:
         """An answer was handed over: read the clock again, and count it if it came too late."""
-        if not self.is_open():
+        if not self._lease.is_open(self._clock()):
             self.late += 1
             self._log.warn(
                 "Late answer: the fence of epoch {epoch} closed while it was sent; {late} so far",

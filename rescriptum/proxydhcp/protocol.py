@@ -1,7 +1,6 @@
 """Ports 67 and 4011, and an ear at port 68: datagrams in, decisions performed, events out."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from twisted.logger import Logger
@@ -14,20 +13,10 @@ from ..interfaces import Fence
 from ..net.udp import Arrival, Received, Way
 from ..values import Listen
 from . import wire
-from .answer import (
-    ANOTHER_SERVER,
-    BOOT_PORT,
-    EVERYBODY,
-    NO_ENTRY,
-    NO_QUESTION,
-    SERVER_PORT,
-    STANDBY,
-    Answer,
-    Policy,
-    Silence,
-)
+from .answer import BOOT_PORT, EVERYBODY, SERVER_PORT, Silence
 from .events import DhcpDiscovered, DhcpForeign, DhcpIgnored, DhcpOffered, DhcpRefused
 from .foreign import Foreigners
+from .policy import ANOTHER_SERVER, NO_ENTRY, NO_QUESTION, STANDBY, Answer, Policy
 from .request import Request
 from .wire import decode
 
@@ -107,10 +96,9 @@ class ProxyDHCP:
         self._monotonic = monotonic
         self._now = now
         self._found = found
+        self._logger = self._log  # which makes a new one each time that it is asked for
         self._tally = Tally()
         self._complained = -PERIOD
-        self._ports: dict[int, Listening] = {}
-        self._leaving: list[tuple[Answer, Arrival]] = []
 
     def listen(self, device: str | None = None) -> tuple[Listening, ...]:
         """
@@ -119,18 +107,18 @@ class ProxyDHCP:
         :param device: the only interface that is heard; None: all.
         :raises OSError: when one of the two ports cannot be bound; then neither is.
         """
-        way = Way(device, everybody=True, drained=self._send)
-        first = self._listen(SERVER_PORT, way)
+        first = self._listen(SERVER_PORT, device)
         try:
-            return first, self._listen(BOOT_PORT, way)
+            return first, self._listen(BOOT_PORT, device)
         except BaseException:
             first.close()
             raise
 
-    def _listen(self, port: int, way: Way) -> Listening:
-        received = partial(self._received, port)
-        self._ports[port] = self._network.listen(Listen(_EVERYWHERE, port), received, way)
-        return self._ports[port]
+    def _listen(self, port: int, device: str | None) -> Listening:
+        came: list[Arrival] = []
+        way = Way(device, everybody=True, drained=lambda: self._answer(at, came), nested=True)
+        at = self._network.listen(Listen(_EVERYWHERE, port), came.append, way)
+        return at
 
     def watch(self, device: str | None = None) -> Listening:
         """
@@ -142,69 +130,86 @@ class ProxyDHCP:
         way = Way(device, shared=True, deaf_to=self._own)
         return self._network.listen(Listen(*EVERYBODY), self._overheard, way)
 
-    def _received(self, port: int, arrival: Arrival) -> None:
-        datagram = arrival.datagram
-        try:
-            question = self._policy.question(datagram, port)
-        except MalformedDatagram:
-            question = None
-        if question is None:
-            self.noise += 1
-            return
-        peer = arrival.peer[0], arrival.peer[1]
-        answer = self._policy.decide(question, datagram, peer)
-        if isinstance(answer, Silence):
-            if answer.code not in _USUAL:
-                self._silent(question.request, peer, answer)
-            return
-        self._leaving.append((answer, arrival))
+    def _answer(self, at: Listening, came: list[Arrival]) -> None:
+        """
+        Decide on what has come, then send, then tell of it: to go back and forth between these
+        with each takes half as much time again.
+        """
+        arrivals, port = came[:], at.port
+        came.clear()
+        policy, standing = self._policy, self._policy.standing()
+        leaving = []
+        for arrival in arrivals:
+            datagram, peer = arrival.datagram, arrival.peer
+            try:
+                question = policy.question(datagram, port, peer)
+                if question is None:
+                    self.noise += 1
+                    continue
+                answer = policy.decide(question, datagram[4:8], standing)
+                if not isinstance(answer, Silence):
+                    leaving.append((answer, arrival))
+                elif answer.code not in _USUAL:
+                    self._silent(question.request, (peer[0], peer[1]), answer)
+            except MalformedDatagram:
+                self.noise += 1
+            except Exception:  # noqa: BLE001 - the next datagram is somebody else's
+                self._log.failure("Deciding on a datagram")
+        if leaving:
+            self._told(self._sent(at, leaving))
 
-    def _send(self) -> None:
-        """What came together is answered together: see :meth:`UDPListener.doRead`."""
-        leaving, self._leaving = self._leaving, []
-        is_open, sent, own = self._fence.is_open, self._fence.sent, self._own
+    def _sent(
+        self, at: Listening, leaving: Sequence[tuple[Answer, Arrival]]
+    ) -> list[tuple[Answer, Arrival]]:
+        """:returns: what has left."""
+        is_open, sent, send, own = self._fence.is_open, self._fence.sent, at.send, self._own
         left = []
-        for answer, arrival in leaving:
+        for each in leaving:
+            answer, arrival = each
+            to = answer.question.to
             local = arrival.local if arrival.unicast else own
-            interface = arrival.interface if answer.to is EVERYBODY else 0
-            listening = self._ports[answer.question.port]
+            interface = arrival.interface if to is EVERYBODY else 0
             # Nothing comes between the fence's last word and the sending.
             if not is_open():
                 break
             try:
-                listening.send(answer.datagram, answer.to, local, interface)
+                send(answer.datagram, to, local, interface)
             except OSError as e:  # it asks again
-                self._unsent(answer, e)
+                self._unsent(to[0], e)
                 continue
             sent()
-            left.append((answer, arrival))
-        now = self._monotonic()
-        for answer, arrival in left:
-            machine = answer.machine
-            if now - machine.told < PACE and not answer.ignored:
-                machine.untold += 1
-            else:
-                self._told((arrival.peer[0], arrival.peer[1]), answer, now)
+            left.append(each)
+        return left
 
-    def _unsent(self, answer: Answer, error: OSError) -> None:
+    def _unsent(self, host: str, error: OSError) -> None:
         self.unsent += 1
         if self._monotonic() - self._complained >= PERIOD:
             self._complained = self._monotonic()
             self._log.warn(
                 "dhcp: {count} answers could not be sent, the last one to {host}: {reason}",
                 count=self.unsent,
-                host=answer.to[0],
+                host=host,
                 reason=error.strerror,
             )
 
-    def _told(self, peer: tuple[str, int], answer: Answer, now: float) -> None:
-        machine, question = answer.machine, answer.question
-        client, strategy = str(question.request.client), machine.strategy.value
+    def _told(self, left: Iterable[tuple[Answer, Arrival]]) -> None:
+        now = self._monotonic()
+        for answer, arrival in left:
+            machine = answer.machine
+            if now - machine.told < PACE and not answer.ignored:
+                machine.untold += 1
+            else:
+                self._tell((arrival.peer[0], arrival.peer[1]), answer)
+                machine.told, machine.untold = now, 0
+
+    def _tell(self, peer: tuple[str, int], answer: Answer) -> None:
+        machine, question, at = answer.machine, answer.question, self._now()
+        client, strategy = question.client, machine.strategy.value
         if answer.ignored:
             ignored = DhcpIgnored(
                 peer=peer, mac=machine.mac, client=client, times=machine.times, strategy=strategy
             )
-            record(self._log, ignored)
+            record(self._logger, ignored, at)
         offered = DhcpOffered(
             peer=peer,
             mac=machine.mac,
@@ -215,8 +220,7 @@ class ProxyDHCP:
             times=machine.times,
             untold=machine.untold,
         )
-        record(self._log, offered)
-        machine.told, machine.untold = now, 0
+        record(self._logger, offered, at)
 
     def _silent(self, request: Request, peer: tuple[str, int], silence: Silence) -> None:
         mac, client = request.mac, request.client

@@ -42,8 +42,9 @@ from ..errors import NotFound
 from ..net.clocks import boottime
 from ..net.udp import UDP
 from ..net.workers import WorkerPool
-from ..proxydhcp.answer import BootFiles, Policy
+from ..proxydhcp.answer import BootFiles
 from ..proxydhcp.foreign import Foreigners
+from ..proxydhcp.policy import Policy
 from ..proxydhcp.protocol import ProxyDHCP
 from ..proxydhcp.service import ProxyDHCPService
 from ..proxydhcp.strategies import Strategies

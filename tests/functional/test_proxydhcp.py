@@ -29,7 +29,8 @@ from rescriptum import logs
 from rescriptum.boot.discovery import Discoveries
 from rescriptum.boot.entries import BootEntries, BootEntry, BootKind
 from rescriptum.net.udp import UDP
-from rescriptum.proxydhcp.answer import BootFiles, Policy
+from rescriptum.proxydhcp.answer import BootFiles
+from rescriptum.proxydhcp.policy import Policy
 from rescriptum.proxydhcp.protocol import ProxyDHCP
 from rescriptum.proxydhcp.service import ProxyDHCPService
 from rescriptum.proxydhcp.strategies import Strategies
