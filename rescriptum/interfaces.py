@@ -1,6 +1,6 @@
 """What packages ask of each other; the roles hand over objects that satisfy it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from .values import Content, Generated
@@ -48,3 +48,29 @@ class Workers(Protocol):
 
     async def run(self, work: Callable[[], _T]) -> _T:
         """:raises Unavailable: when too much work is waiting already."""
+
+
+class Sink(Protocol):
+    """
+    Where the stored bytes of an image go, one method at a time; all of them block.
+
+    :ivar have: bytes that are there.
+    """
+
+    @property
+    def have(self) -> int: ...
+
+    def begin(self, have: int, length: int | None) -> None:
+        """
+        Take bytes from now on.
+
+        :param have: those that stay: all, or none of them.
+        :param length: of the whole image, where it is known.
+        :raises RescriptumError: when there is no place for them.
+        """
+
+    def write(self, chunks: Sequence[bytes]) -> None:
+        """:raises RescriptumError: when they cannot be kept; then nothing can before a begin."""
+
+    def end(self) -> None:
+        """None come for a while: what there is stays."""

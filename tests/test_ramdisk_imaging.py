@@ -11,10 +11,11 @@ from rescriptum.contract.ramdisk import ImageFormat, ImageWrite, RootDisk
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import JSON
 from rescriptum.errors import Refused, Unavailable
+from rescriptum.interfaces import Sink
 from rescriptum.ramdisk.disks import BlockDevice
 from rescriptum.ramdisk.image.store import END, Disk, DiskTrouble
 from rescriptum.ramdisk.image.writing import StageFailed
-from rescriptum.ramdisk.imaging import ATTEMPTS, Sink, Surroundings, WriteImage
+from rescriptum.ramdisk.imaging import ATTEMPTS, Surroundings, WriteImage
 from rescriptum.ramdisk.tools import Ran
 from tests.ramdiskcases import MemoryRunning, MemoryTools, sha256
 from tests.webclient import InlineWorkers

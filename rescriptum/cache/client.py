@@ -26,13 +26,12 @@ from zope.interface import implementer
 
 from .. import __version__
 from ..errors import Refused, RescriptumError, Unavailable
-from ..interfaces import Workers
+from ..interfaces import Sink, Workers
 from ..net.connections import Connections
 from ..net.pinning import SystemPolicy, why
 from .protocol import Body
 from .responses import REDIRECTS, Changed, Known, moved, opened
 from .runner import MakeRoom
-from .store import Draft
 
 #: Seconds until an answer has begun.
 ANSWER: Final = 30.0
@@ -102,7 +101,7 @@ class ImageClient:
         agent: IAgent = Agent.usingEndpointFactory(self.clock, _Wide(connections), pool)
         return agent, connections
 
-    def pull(self, url: URL, draft: Draft, make_room: MakeRoom) -> "Pull":
+    def pull(self, url: URL, draft: Sink, make_room: MakeRoom) -> "Pull":
         """:returns: what brings ``draft`` the bytes at ``url``; nothing is asked yet."""
         return Pull(self, url, draft, make_room)
 
@@ -114,7 +113,7 @@ class Pull:
     :ivar known: of it.
     """
 
-    def __init__(self, client: ImageClient, url: URL, draft: Draft, make_room: MakeRoom) -> None:
+    def __init__(self, client: ImageClient, url: URL, draft: Sink, make_room: MakeRoom) -> None:
         self._client = client
         self._url = url
         self._draft = draft

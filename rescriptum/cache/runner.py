@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ..errors import RescriptumError
-from ..interfaces import Workers
+from ..interfaces import Sink, Workers
 from .backoff import WRONG, pause
 from .images import CachedImage
 from .responses import Known, shown
@@ -45,7 +45,7 @@ class Client(Protocol):
     def clock(self) -> IReactorTime: ...
     @property
     def workers(self) -> Workers: ...
-    def pull(self, url: URL, draft: Draft, make_room: MakeRoom) -> Attempts: ...
+    def pull(self, url: URL, draft: Sink, make_room: MakeRoom) -> Attempts: ...
 
 
 @frozen

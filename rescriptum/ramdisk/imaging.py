@@ -11,7 +11,7 @@ from ..contract.ramdisk import ImageFormat, ImageWrite
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON
 from ..errors import RescriptumError, Unavailable
-from ..interfaces import Workers
+from ..interfaces import Sink, Workers
 from .command import REPORTS, MachineKind, Running
 from .disks import BlockDevice, chosen
 from .image.compression import Compression
@@ -33,16 +33,6 @@ _PACKINGS: Final = {
     ImageFormat.ZSTD: Compression.ZSTD,
     ImageFormat.XZ: Compression.XZ,
 }
-
-
-class Sink(Protocol):
-    """Where stored bytes go; :class:`rescriptum.ramdisk.image.writing.Writing` is one."""
-
-    @property
-    def have(self) -> int: ...
-    def begin(self, have: int, length: int | None) -> None: ...
-    def write(self, chunks: Sequence[bytes]) -> None: ...
-    def end(self) -> None: ...
 
 
 class Attempts(Protocol):
