@@ -38,6 +38,7 @@ from .redfishcases import (
 )
 
 ON = SetPower(PowerAction.ON)
+PROOFS = ("X-Auth-Token", "Authorization")
 BASIC_HEADER = "Basic " + b64encode(f"admin:{PASSWORD}".encode()).decode()
 
 
@@ -48,7 +49,17 @@ def header(ask: Ask, name: str) -> str | None:
 class LoginTests(RedfishCase):
     def test_one_session_an_operation(self) -> None:
         """Opened where the root says, used for everything, closed in the end (W204, W205)."""
+        sessions: list[Ask] = []
+
+        def seen(ask: Ask) -> Reply:
+            sessions.append(ask)
+            return self.bmc.keep_sessions(ask)
+
+        self.bmc.sessions = seen
         self.run_operation("power.getPower")
+        self.assertEqual([each.method for each in sessions], ["POST", "DELETE"])
+        for each in sessions:  # (W208)
+            self.assertEqual(header(each, "OData-Version"), "4.0")
         self.assertEqual(self.bmc.logins, 1)
         first, *others = self.bmc.asked
         self.assertIsNone(header(first, "X-Auth-Token"))
@@ -97,7 +108,7 @@ class LoginTests(RedfishCase):
         def deaf(ask: Ask) -> Reply:
             if ask.method != "DELETE":
                 return self.bmc.keep_sessions(ask)
-            ways.append(tuple(name for name, _ in ask.headers))
+            ways.append(tuple(name for name, _ in ask.headers if name in PROOFS))
             return self.bmc.keep_sessions(ask) if "Authorization" in ways[-1] else reply(401)
 
         self.bmc.sessions = deaf

@@ -170,7 +170,9 @@ class Session:
             ways.append(("Authorization", f"Basic {_basic(self._credential)}"))
         try:
             for header in ways:
-                reply = await self.transport.ask(Ask("DELETE", own, (header,)), self._closing)
+                reply = await self.transport.ask(
+                    Ask("DELETE", own, (*_headers("identity"), header)), self._closing
+                )
                 if reply.status != 401:
                     break
         except BmcRefusal:
@@ -300,12 +302,7 @@ class Session:
         if self.left <= 0:
             raise BmcRefusal("timeout", "the time for the operation is over")
         self.wrote = self.wrote or (ask.writes and login)
-        headers = [
-            ("Accept", "application/json"),
-            ("Accept-Encoding", packing),
-            ("OData-Version", "4.0"),  # some want it (W208)
-            *ask.headers,
-        ]
+        headers = [*_headers(packing), *ask.headers]
         if ask.body is not None:
             headers.append(("Content-Type", "application/json"))
         if login and self._token:
@@ -342,6 +339,15 @@ async def talk(session: Session, work: Callable[[Session], Awaitable[_T]]) -> _T
     finally:
         await session.close()
     return made
+
+
+def _headers(packing: str) -> tuple[tuple[str, str], ...]:
+    """:returns: those of every request; some insist on the version of OData (W208)."""
+    return (
+        ("Accept", "application/json"),
+        ("Accept-Encoding", packing),
+        ("OData-Version", "4.0"),
+    )
 
 
 def _basic(credential: Credential) -> str:
