@@ -51,7 +51,6 @@ EXPECTED: Final[Mapping[Switch, Mapping[str, str]]] = {
     Switch.TWO_SYSTEMS: _every(
         "invalid-config", Switch.TWO_SYSTEMS, "firmware", "update", "rotate"
     ),
-    Switch.NO_REUSE: {"status": "failed"},
     Switch.ETAG_NEVER: {"override": "conflict", "rotate": "conflict"},
     Switch.MODE_READ_ONLY: {"bios": "failed"},
     Switch.NO_CONTINUOUS: {"for ever": "unsupported-operation"},
@@ -71,16 +70,13 @@ EXPECTED: Final[Mapping[Switch, Mapping[str, str]]] = {
     Switch.GARBAGE: _every("bad-response", Switch.GARBAGE, "rotate"),
     Switch.DEEP: _every("bad-response", Switch.DEEP, "rotate"),
     Switch.WRONG_TYPES: {"override": "failed", "on": "timeout"},
-    # Once its slots are full it is asked without sessions; a new password makes them free again.
-    Switch.ALWAYS_401: dict.fromkeys(("status", "on", "status after"), "auth-failed"),
+    Switch.ALWAYS_401: _every("auth-failed", Switch.ALWAYS_401),
     Switch.ECHO: {"rotate": "refused"},
     Switch.REDIRECT_HOST: _every("bad-response", Switch.REDIRECT_HOST),
     Switch.REDIRECT_HTTP: _every("bad-response", Switch.REDIRECT_HTTP),
     Switch.REDIRECT_PATH: _every("bad-response", Switch.REDIRECT_PATH),
     Switch.REDIRECT_LOOP: _every("bad-response", Switch.REDIRECT_LOOP),
 }
-#: Those that refuse logouts too: their sessions end when the BMC thinks so.
-_KEEPS_SESSIONS: Final = (Switch.ALWAYS_401,)
 
 
 class Cases(TestCase):
@@ -107,8 +103,7 @@ class SwitchTests(Cases):
         asking = self.asking(switch)
         codes = await round_of(asking, steps_for(switch))
         self.assertEqual(codes, dict(EXPECTED.get(switch, {})), asking.told)
-        if switch not in _KEEPS_SESSIONS:
-            self.left(asking)
+        self.left(asking)
 
     def test_every_step_is_one(self) -> None:
         """What is expected is expected of steps that are taken, by codes that there are."""
