@@ -552,7 +552,7 @@ class PeersTests(SynchronousTestCase):
         self.assertEqual((alive, peers.gone(alive)), ({"own"}, {}))
 
 
-class InterlockTests(Case):
+class InterlockBehaviour(Conducting):
     """W230: the power of a machine is not taken away while its disks are being erased."""
 
     def setUp(self) -> None:
@@ -611,3 +611,7 @@ class InterlockTests(Case):
 
         asked("192.0.2.10")
         self.assertRaises(Rejected, asked, "192.0.2.9")
+
+
+class InterlockTests(gateway_stores.OverSQLite, InterlockBehaviour, SynchronousTestCase):
+    """In a file."""

@@ -23,7 +23,7 @@ from rescriptum.gateway.stores.notices import Notices
 from rescriptum.gateway.stores.telling import notify
 from rescriptum.testing import MemoryWorkers
 from tests.gateway_stores import NOW, OverPostgres, done, settle
-from tests.test_gateway_conducting import OverBehaviour
+from tests.test_gateway_conducting import InterlockBehaviour, OverBehaviour
 from tests.test_gateway_stores_agents import (
     DiscoveredBehaviour,
     NodeBehaviour,
@@ -114,6 +114,10 @@ class PostgresWorkflowTests(OverPostgres, WorkflowBehaviour, SynchronousTestCase
 
 
 class PostgresOverTests(OverPostgres, OverBehaviour, SynchronousTestCase):
+    """Over PostgreSQL."""
+
+
+class PostgresInterlockTests(OverPostgres, InterlockBehaviour, SynchronousTestCase):
     """Over PostgreSQL."""
 
 
