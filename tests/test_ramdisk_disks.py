@@ -94,7 +94,8 @@ class ChosenTests(SynchronousTestCase):
         with self.assertRaises(Rejected) as caught:
             chosen(devices, wanted)
         self.assertEqual(caught.exception.code, "not-found")
-        return caught.exception.detail
+        error: Rejected = caught.exception
+        return error.detail
 
     def test_what_it_never_is(self) -> None:
         """D63: whatever the order, it is one of the two equal SSDs, and always the same."""

@@ -18,7 +18,7 @@ from rescriptum.agent.character import Character
 from rescriptum.agent.config import AgentConfig, SiteConfig
 from rescriptum.agent.kinds import Context, KindTable
 from rescriptum.bmc.driver import Asked
-from rescriptum.bmc.hosted.protocol import Reactor
+from rescriptum.net.processes import Reactor
 from rescriptum.bmc.kinds import NAMES
 from rescriptum.contract.bmc import OPERATIONS, BmcRefusal, Nothing
 from rescriptum.contract.commands import Command

@@ -21,7 +21,6 @@ from ..bmc.driver import Asked, Driver
 from ..bmc.hosted import store as hosted
 from ..bmc.hosted.driver import HostedDriver
 from ..bmc.hosted.manifest import BUILT_IN
-from ..bmc.hosted.protocol import Ended, Program, Reactor, ran
 from ..bmc.hosted.store import HostedProgram
 from ..bmc.hosts import authority
 from ..bmc.kinds import kinds
@@ -38,6 +37,7 @@ from ..contract.specs import CacheImage
 from ..contract.structure import JSON
 from ..errors import Refused, Unavailable, Unverified
 from ..interfaces import Workers
+from ..net.processes import Ended, Program, Reactor, ran
 from ..siteproxy.client import ProxyClient
 
 #: BMCs of which it is remembered how they want to be asked.

@@ -17,10 +17,10 @@ from ..agent.desired import SiteSection
 from ..agent.kinds import AnyKind
 from ..agent.resource import StatusTree
 from ..agent.service import AgentService
-from ..bmc.hosted.protocol import Reactor as BmcReactor
 from ..contract.joining import Role
 from ..net.connections import Connections
 from ..net.pinning import gateway_policy
+from ..net.processes import Reactor as BmcReactor
 from ..net.workers import WorkerPool
 from ..web.local import LocalService
 from ..web.site import Limits, Site

@@ -15,7 +15,6 @@ from twisted.web.server import Site
 from twisted.web.static import Data
 
 from rescriptum.bmc.driver import Asked, Credential, Driver
-from rescriptum.bmc.hosted.protocol import Reactor
 from rescriptum.bmc.ipmi.client import IpmiTool
 from rescriptum.bmc.ipmi.driver import IpmiDriver
 from rescriptum.bmc.redfish.driver import RedfishDriver
@@ -32,6 +31,7 @@ from rescriptum.contract.bmc import (
 )
 from rescriptum.fakebmc.protocol import SelfSigned
 from rescriptum.fakebmc.switches import Switches
+from rescriptum.net.processes import Reactor
 from rescriptum.values import Secret
 
 from ..bmccases import ROTATING

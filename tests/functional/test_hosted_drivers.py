@@ -16,8 +16,8 @@ from twisted.trial.unittest import TestCase
 
 from rescriptum.bmc.driver import Asked, Credential
 from rescriptum.bmc.hosted.driver import HostedDriver
-from rescriptum.bmc.hosted.protocol import Ended, Program, Reactor, ran
 from rescriptum.contract.bmc import OPERATIONS, BmcRefusal, Nothing
+from rescriptum.net.processes import Ended, Program, Reactor, ran
 from rescriptum.values import Secret
 
 PASSWORD = 'hunter2"3'

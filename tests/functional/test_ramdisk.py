@@ -28,7 +28,7 @@ class RamdiskCase(BootCase):
     def live(self) -> bool:
         session = self.status("ram")["session"]
         assert isinstance(session, dict)
-        return session["state"] == "live"
+        return bool(session["state"] == "live")
 
 
 class JoinTests(RamdiskCase):

@@ -8,13 +8,14 @@ from twisted.logger import Logger
 
 from ...contract.bmc import BmcRefusal
 from ...contract.structure import JSON
+from ...errors import RescriptumError
 from ..driver import Asked
 from .exchange import LONGEST_RESULT, data, mask, request
 from .masking import Lines
 
 
 class Finished(Protocol):
-    """A process that is over; see :class:`rescriptum.bmc.hosted.protocol.Ended`."""
+    """A process that is over; see :class:`rescriptum.net.processes.Ended`."""
 
     @property
     def status(self) -> int: ...
@@ -23,6 +24,7 @@ class Finished(Protocol):
 
 
 #: Runs the driver: what is on stdin, seconds, bytes on stdout, and who hears what is on stderr.
+#: What it raises has a code of the table.
 Run = Callable[[bytes, float, int, Callable[[bytes], None]], Awaitable[Finished]]
 
 _log = Logger()
@@ -54,6 +56,8 @@ class HostedDriver:
             ended = await self._run(
                 given, asked.seconds, LONGEST_RESULT, lambda more: self._say(lines.feed(more))
             )
+        except RescriptumError as e:
+            raise BmcRefusal(e.code, str(e)) from None
         finally:
             self._say(lines.end())
             if lines.dropped:

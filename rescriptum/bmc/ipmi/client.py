@@ -9,7 +9,7 @@ from attrs import frozen
 from twisted.internet.task import deferLater
 
 from ...contract.bmc import BmcRefusal
-from ..hosted.protocol import Program, Reactor, ran
+from ...net.processes import Program, ProgramTrouble, Reactor, ran
 from .arguments import Call
 
 #: Bytes that ipmitool may print, on each of both.
@@ -44,7 +44,10 @@ class IpmiTool:
         def heard(data: bytes) -> None:
             said.extend(data[: _MOST - len(said)])
 
-        ended = await ran(self._reactor, program, made.stdin, seconds, _MOST, heard)
+        try:
+            ended = await ran(self._reactor, program, made.stdin, seconds, _MOST, heard)
+        except ProgramTrouble as e:
+            raise BmcRefusal(e.code, str(e)) from None
         out, err = (bytes(each).decode("utf-8", "replace") for each in (ended.stdout, said))
         return Printed(ended.status, out, err)
 

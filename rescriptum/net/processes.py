@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorProcess, IReactorT
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
-from ...contract.bmc import BmcRefusal
+from ..errors import RescriptumError
 
 #: Seconds between asking a group of processes to end and ending it; and for pipes that something
 #: outside the group holds.
@@ -40,6 +40,18 @@ except OSError as e:
 
 class Reactor(IReactorProcess, IReactorTime):
     """What running a program asks of a reactor."""
+
+
+class ProgramTrouble(RescriptumError):
+    """
+    A program that could not be begun, or had to be ended.
+
+    :ivar code: ``failed``, ``timeout``, or ``bad-response`` for one that writes too much.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 @frozen
@@ -79,14 +91,14 @@ async def ran(
     :param most: bytes on stdout.
     :param heard: told what comes on stderr.
     :returns: once the process is gone, and all of its group.
-    :raises BmcRefusal: ``timeout``, or ``bad-response`` for too much; then too it is gone.
+    :raises ProgramTrouble: ``timeout``, or ``bad-response`` for too much; then too it is gone.
     """
     child = _Child(reactor, stdin, seconds, most, heard)
     argv = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(program.path), *program.args]
     try:
         reactor.spawnProcess(child, sys.executable, argv, dict(program.environ), path="/")
     except OSError as e:
-        raise BmcRefusal("failed", f"no process can be begun: {e.strerror}") from None
+        raise ProgramTrouble("failed", f"no process can be begun: {e.strerror}") from None
     try:
         return await child.outcome
     finally:
@@ -134,15 +146,15 @@ class _Child(ProcessProtocol):
         self._stdout += data
         if len(self._stdout) > self._most:
             text = f"the program writes more than {self._most} bytes"
-            self._refuse(BmcRefusal("bad-response", text))
+            self._refuse(ProgramTrouble("bad-response", text))
 
     def errReceived(self, data: bytes) -> None:
         self._heard(data)
 
     def _late(self) -> None:
-        self._refuse(BmcRefusal("timeout", f"the program was ended after {self._seconds:g} s"))
+        self._refuse(ProgramTrouble("timeout", f"the program was ended after {self._seconds:g} s"))
 
-    def _refuse(self, error: BmcRefusal) -> None:
+    def _refuse(self, error: ProgramTrouble) -> None:
         if not self.outcome.called:
             self.outcome.errback(error)
 
