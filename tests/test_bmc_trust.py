@@ -45,7 +45,7 @@ class TrustTests(SynchronousTestCase):
             self.assertEqual(each.with_legacy_tls().vouching, each.vouching)
 
     def test_each_has_a_policy(self) -> None:
-        for each in self.each():
+        for each in (*self.each(), Trust.by_authority()):
             for trust in (each, each.with_legacy_tls()):
                 policy = policy_of(trust, "bmc.example")
                 verifyObject(IPolicyForHTTPS, policy)

@@ -23,7 +23,7 @@ class Trust:
     Made by :meth:`by_pin`, :meth:`by_authority` or :meth:`of_anybody`: there is no usual one.
 
     :ivar pin: of the BMC's own key. :ivar authority: a file of CA certificates in PEM, one of which
-        signed for the host of the BMC's URL.
+        signed for the host of the BMC's URL; None: the host's own.
     :ivar legacy: whether TLS 1.0 and 1.1, short keys and old ciphers are let pass (W209).
     """
 
@@ -38,8 +38,8 @@ class Trust:
         return cls(Vouching.PIN, pin=Pin.parse(text))
 
     @classmethod
-    def by_authority(cls, path: Path) -> Self:
-        """:param path: read when a connection is made."""
+    def by_authority(cls, path: Path | None = None) -> Self:
+        """:param path: read when a connection is made; None: those that this host trusts."""
         return cls(Vouching.AUTHORITY, authority=path)
 
     @classmethod

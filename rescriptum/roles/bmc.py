@@ -26,9 +26,9 @@ from ..bmc.hosts import authority
 from ..bmc.kinds import kinds
 from ..bmc.queue import Queues
 from ..bmc.redfish.driver import RedfishDriver
-from ..bmc.redfish.quirks import QuirkProfile
+from ..bmc.redfish.quirks import Profiles
 from ..bmc.store import KnownHosts
-from ..bmc.trust import Trust, Vouching
+from ..bmc.trust import Trust
 from ..cache.grants import FirmwareGrant, Grants
 from ..cache.images import is_digest
 from ..cache.service import CacheService
@@ -40,8 +40,6 @@ from ..interfaces import Workers
 from ..net.processes import Ended, Program, Reactor, ran
 from ..siteproxy.client import ProxyClient
 
-#: BMCs of which it is remembered how they want to be asked.
-PROFILES: Final = 2048
 #: Seconds beside an operation's own until whoever does not end by itself is ended.
 GRACE: Final = 15.0
 
@@ -128,7 +126,7 @@ class _Ways:
         self._workers = workers
         self._known = known
         self._queues = Queues(reactor)
-        self._profiles: dict[str, QuirkProfile] = {}
+        self._profiles = Profiles()
         self.hosted: Mapping[str, HostedProgram] = {}
 
     def driver(self, request: BmcOperationRequest, operation: Operation) -> Driver:
@@ -151,17 +149,14 @@ class _Ways:
         try:
             url = DecodedURL.from_text(f"https://{authority(request.address)}")
             # Without a pin, an authority that this host trusts has to vouch for the BMC.
-            trust = Trust.by_pin(request.pin) if request.pin else Trust(Vouching.AUTHORITY)
+            trust = Trust.by_pin(request.pin) if request.pin else Trust.by_authority()
         except ValueError as e:
             raise BmcRefusal("invalid-config", f"address or pin: {e}"[:200]) from None
-        key = request.address.lower()
-        made = RedfishDriver(self._reactor, url, trust, profile=self._profiles.get(key))
+        known = self._profiles.of(request.address)
+        made = RedfishDriver(self._reactor, url, trust, profile=known)
 
         def learnt() -> None:
-            self._profiles.pop(key, None)
-            self._profiles[key] = made.profile
-            if len(self._profiles) > PROFILES:
-                del self._profiles[next(iter(self._profiles))]
+            self._profiles.keep(request.address, made.profile)
 
         return Timed(self._reactor, made, learnt)
 
