@@ -6,11 +6,12 @@ from attrs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.bmc import hosts
-from rescriptum.bmc.hosted import manifest, masking, protocol, store
+from rescriptum.bmc.hosted import manifest, masking, store
 from rescriptum.bmc.ipmi import arguments, driver, parsing
 from rescriptum.bmc.kinds import NAMES
 from rescriptum.contract.bmc import OPERATIONS
 from rescriptum.gateway.interlock import WIPE_SECONDS
+from rescriptum.net import processes
 
 PAGE = (Path(__file__).parent.parent / "docs" / "drivers.md").read_text("utf-8")
 
@@ -60,5 +61,5 @@ class DriversPageTests(SynchronousTestCase):
             f"up to {arguments.LONGEST_USERNAME}, as IPMI",
         ):
             self.assertIn(words, flat)
-        self.assertEqual((protocol.PATIENCE, WIPE_SECONDS), (2, 6 * 3600))
+        self.assertEqual((processes.PATIENCE, WIPE_SECONDS), (2, 6 * 3600))
         self.assertEqual(arguments.CIPHERS, (17, 3))
