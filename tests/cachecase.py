@@ -11,9 +11,10 @@ from twisted.internet.task import Clock
 from rescriptum.cache.responses import Known
 from rescriptum.cache.runner import MakeRoom
 from rescriptum.cache.service import CacheService
-from rescriptum.cache.store import CacheDirectory, Draft
+from rescriptum.cache.store import CacheDirectory
 from rescriptum.contract.specs import CacheImage
 from rescriptum.errors import Unavailable
+from rescriptum.interfaces import Sink
 from rescriptum.testing import MemoryWorkers
 
 START = 1_700_000_000
@@ -37,7 +38,7 @@ class MemoryPull:
     """
 
     url: URL
-    draft: Draft
+    draft: Sink
     make_room: MakeRoom
     known: Known = field(factory=Known)
     attempts: int = 0
@@ -93,7 +94,7 @@ class MemoryClient:
     workers: MemoryWorkers = field(factory=MemoryWorkers)
     pulls: list[MemoryPull] = field(factory=list)
 
-    def pull(self, url: URL, draft: Draft, make_room: MakeRoom) -> MemoryPull:
+    def pull(self, url: URL, draft: Sink, make_room: MakeRoom) -> MemoryPull:
         made = MemoryPull(url, draft, make_room)
         self.pulls.append(made)
         return made
