@@ -109,7 +109,7 @@ class RedfishTree:
         try:
             self.crowded += self.answering > 1
             if Switch.WEAK in self.state.switches:
-                await deferLater(self._reactor, THINKING)
+                await deferLater(self._clock, THINKING)
             answer = self._responded(request)
             if answer.rude in (Rude.HANG, Rude.DROP):
                 if answer.rude is Rude.DROP:
