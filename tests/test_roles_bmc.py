@@ -126,7 +126,7 @@ class WaysTests(SynchronousTestCase):
         """Is not run."""
         self.program.chmod(0o777)
         told = self.run_("firmware.list", {}, driver="acme")
-        self.assertIn("unsupported-driver: acme: the program can be written by others", told)
+        self.assertTrue(told.startswith("unsupported-driver: acme: the program can be"), told)
 
 
 class TimedTests(SynchronousTestCase):

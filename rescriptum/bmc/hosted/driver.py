@@ -56,6 +56,8 @@ class HostedDriver:
             ended = await self._run(
                 given, asked.seconds, LONGEST_RESULT, lambda more: self._say(lines.feed(more))
             )
+        except BmcRefusal:
+            raise
         except RescriptumError as e:
             raise BmcRefusal(e.code, str(e)) from None
         finally:
