@@ -18,12 +18,12 @@ from rescriptum.agent.character import Character
 from rescriptum.agent.config import AgentConfig, SiteConfig
 from rescriptum.agent.kinds import Context, KindTable
 from rescriptum.bmc.driver import Asked
-from rescriptum.net.processes import Reactor
 from rescriptum.bmc.kinds import NAMES
 from rescriptum.contract.bmc import OPERATIONS, BmcRefusal, Nothing
 from rescriptum.contract.commands import Command
 from rescriptum.contract.joining import Role
 from rescriptum.contract.structure import JSON
+from rescriptum.net.processes import Reactor
 from rescriptum.roles.bmc import GRACE, BmcService, Timed
 from rescriptum.testing import MemoryWorkers
 
