@@ -299,14 +299,14 @@ def _site(options: Options, reactor: object) -> IService:
 
 
 def _ramdisk(options: Options, reactor: object) -> IService:
-    from .roles.ramdisk import character, make_ramdisk
-    from .roles.site import Reactor
+    from .roles.ramdisk import RamdiskReactor, character, make_ramdisk
 
     chosen, twistd = options.subOptions, options.parent
     return make_ramdisk(
         chosen.booted,
-        cast(Reactor, reactor),
+        cast(RamdiskReactor, reactor),
         character(chosen.booted),
+        Path(chosen["root"]),
         bool(chosen["fake-hardware"]),
         twistd is not None and not twistd["nodaemon"],
     )
