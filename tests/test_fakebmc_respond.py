@@ -157,10 +157,10 @@ class StateTests(SynchronousTestCase):
         """Neither a password nor a token, of a state or of what a BMC was asked."""
         asked = Asked()
         asked.login()
-        ask = Ask("POST", "/", {}, PASSWORD.encode(), 0, "token")
+        ask = Ask("POST", "/", {"x-auth-token": "token"}, PASSWORD.encode(), 0, "token")
         for text in (repr(asked.state), repr(ask)):
             self.assertNotIn(PASSWORD, text)
-            self.assertNotIn("token", text)
+            self.assertNotIn("'token", text)
 
 
 class DocumentTests(SynchronousTestCase):

@@ -32,7 +32,7 @@ class Ask:
 
     method: str
     path: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
     now: float
     fresh: str = field(repr=False)
