@@ -8,7 +8,7 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.agent.journal import BYTES, REMEMBERED, ROWS, DamagedJournal, Entry, Journal, State
-from rescriptum.contract.commands import LONGEST_COMMAND, LONGEST_RESULT, Command, Result
+from rescriptum.contract.commands import LONGEST_COMMAND, LONGEST_RESULT, Again, Command, Result
 from rescriptum.contract.refusals import Rejected
 from rescriptum.errors import Unavailable
 
@@ -158,6 +158,17 @@ class RecoveryTests(JournalCase):
         [left] = self.journal.recover("boot-2", resume, NOW + 60)
         self.assertEqual((left.state, left.result), (State.DONE, DONE))
         self.assertEqual(asked, [("test.echo", "boot-1", "boot-2")])
+
+    def test_what_comes_to_the_same_is_begun_anew(self) -> None:
+        """It waits in its old place, and is not told of."""
+        for name in ("c1", "c2"):
+            self.receive(command(name))
+        self.journal.start("c1", "boot-1")
+        self.again()
+        self.assertEqual(self.journal.recover("boot-1", lambda *_: Again(), NOW), [])
+        waiting = [each.command.command_id for each in self.journal.waiting()]
+        self.assertEqual(waiting, ["c1", "c2"])
+        self.journal.start("c1", "boot-1")
 
     def test_what_has_not_begun_is_to_be_run(self) -> None:
         """In the order in which it came; what is done stays done."""

@@ -266,5 +266,5 @@ class ProgressTests(ImagingCase):
         self.context.clock.advance(5)
         self.wrote()
         first, last = self.context.said
-        self.assertEqual((first["received"], first["total"], first["disk"]), (0, None, "sda"))
-        self.assertEqual((last["received"], last["total"]), (len(IMAGE), len(IMAGE)))
+        self.assertEqual((first["done"], first["total"], first["disk"]), (0, None, "sda"))
+        self.assertEqual((last["done"], last["total"]), (len(IMAGE), len(IMAGE)))

@@ -13,7 +13,7 @@ from enum import Enum
 
 from attrs import frozen
 
-from ..contract.commands import LONGEST_COMMAND, LONGEST_RESULT, Command, Result
+from ..contract.commands import LONGEST_COMMAND, LONGEST_RESULT, Again, Command, Result
 from ..contract.refusals import Rejected
 from ..contract.structure import parsed, rendered, structured
 from ..errors import Malformed, Unavailable
@@ -67,7 +67,7 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 #: What a command has come to that was left running: of its kind's name and two boot ids, the
 #: one in which it began and the present one. None: nobody can tell.
-Resume = Callable[[str, str, str], Result | None]
+Resume = Callable[[str, str, str], Result | Again | None]
 _Row = tuple[bytes, str, str, str | None, bytes | None, int | None]
 
 
@@ -190,7 +190,7 @@ class Journal:
 
     def start(self, command_id: str, boot_id: str) -> None:
         """
-        Once this returns the command is never begun again.
+        Once this returns the command is never begun again, but by :meth:`recover`.
 
         :raises Rejected: ``replayed`` unless it is waiting to be begun.
         """
@@ -241,17 +241,24 @@ class Journal:
         """
         Before anything is run: no command is left that is running and is not.
 
-        :returns: what was left running, with what it has come to.
+        :returns: what was left running, with what it has come to; what is to be begun anew waits
+            again.
         """
         left = self._entries("WHERE state = 'running' ORDER BY number")
         for each in left:
             assert each.boot_id is not None
             result = resume(each.command.kind, each.boot_id, boot_id)
+            if isinstance(result, Again):
+                self._step(
+                    "UPDATE commands SET state = 'received', boot_id = NULL WHERE command_id = ?",
+                    (each.command.command_id,),
+                )
+                continue
             if result is None:
                 result = Result(False, "interrupted", "the agent was stopped while it ran")
             self.finish(each.command.command_id, result, boot_id, now)
         found = [self.find(each.command.command_id) for each in left]
-        return [each for each in found if each is not None]
+        return [each for each in found if each is not None and each.result is not None]
 
     def _prepare(self, now: int) -> int:
         connection = self._connection

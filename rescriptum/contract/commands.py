@@ -87,6 +87,15 @@ class Result:
 
 
 @frozen
+class Again:
+    """
+    What has become of a command that an agent was stopped in: it is begun anew, since it comes to
+    the same however often it is done.
+    """
+
+
+
+@frozen
 class AttestedResult:
     """What the node key signs of a result that is to be attested."""
 

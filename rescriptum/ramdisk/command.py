@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import Protocol
 
-from ..contract.commands import Command
+from ..contract.commands import Again, Command, Result
 from ..contract.joining import Role
 from ..contract.kinds import KINDS
 from ..contract.structure import JSON
@@ -52,3 +52,7 @@ class MachineKind:
 
     def resource(self, payload: object) -> str:
         return "machine"
+
+    def resume(self, boot_id_then: str, boot_id_now: str) -> Result | Again | None:
+        """An agent that is begun anew in the same boot does it anew: that comes to the same."""
+        return Again() if boot_id_then == boot_id_now else None

@@ -136,7 +136,7 @@ class WriteImage(MachineKind):
                 {
                     "stage": "write",
                     "disk": device.name,
-                    "received": writing.have,
+                    "done": writing.have,
                     "total": writing.length,
                     "written": writing.written,
                     "bytes_per_s": int(writing.written / max(context.seconds() - began, 0.001)),
