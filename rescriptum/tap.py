@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Where a site agent finds a join token, if no file is named.
 JOIN_TOKEN = "RESCRIPTUM_JOIN_TOKEN"
+#: What this machine's own kernel was told.
+OWN_CMDLINE = "/proc/cmdline"
 #: Characters of a join token.
 _TOKEN = 128
 
@@ -148,7 +150,7 @@ class RamdiskOptions(AgentOptions):
         " and does to this machine what a workflow says: wipe, write an image, boot it."
     )
     optParameters: ClassVar[list[list[str | None]]] = [
-        ["cmdline", None, "/proc/cmdline", "Where the kernel's command line is read."],
+        ["cmdline", None, OWN_CMDLINE, "Where the kernel's command line is read."],
         ["data-dir", "d", "/run/rescriptum", "Where identity and journal are, for this boot."],
         ["root", None, "/", "For tests: where /proc, /sys and /dev are."],
     ]
@@ -307,6 +309,7 @@ def _ramdisk(options: Options, reactor: object) -> IService:
         cast(RamdiskReactor, reactor),
         character(chosen.booted),
         Path(chosen["root"]),
+        chosen["cmdline"] == OWN_CMDLINE,
         bool(chosen["fake-hardware"]),
         twistd is not None and not twistd["nodaemon"],
     )

@@ -1,5 +1,6 @@
 """The ramdisk agent: one boot of one machine, on behalf of a workflow."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 
 from .. import __version__, logs
+from ..agent.bootclock import corrected, said
 from ..agent.booted import Booted
 from ..agent.character import Character
 from ..agent.client import GatewayClient
@@ -19,6 +21,7 @@ from ..cache.client import HostPolicy, ImageClient, Pull
 from ..cache.responses import parsed
 from ..contract.joining import Role
 from ..interfaces import Sink
+from ..net.clocks import boottime
 from ..net.connections import Connections
 from ..net.pinning import gateway_policy
 from ..net.processes import Reactor as ProcessReactor
@@ -93,6 +96,17 @@ class Machine:
         return looping.stop
 
 
+def _set_clock(booted: Booted) -> None:
+    now = corrected(time.time(), said(booted.assertion), boottime())
+    if now is None:
+        return
+    _log.warn("The clock shows {wall:.0f}: it is set to {now}", wall=time.time(), now=now)
+    try:
+        time.clock_settime(time.CLOCK_REALTIME, now)
+    except OSError as e:
+        _log.error("The clock cannot be set: {reason}", reason=e.strerror)
+
+
 async def _room() -> None:
     """A disk has the room that it has."""
 
@@ -102,16 +116,21 @@ def make_ramdisk(
     reactor: RamdiskReactor,
     own: Character,
     root_directory: Path,
+    owns_machine: bool,
     fake_hardware: bool = False,
     daemon: bool = False,
 ) -> IService:
     """
     :param own: the agent's character, before its machine.
     :param root_directory: below which ``/proc``, ``/sys`` and ``/dev`` are.
+    :param owns_machine: whether it was this machine's own kernel that was told: its clock is set
+        where it cannot be right.
     :param fake_hardware: the gateway may be reached without TLS.
     :returns: the whole agent; nothing is opened or asked yet.
     """
     agent = booted.agent
+    if owns_machine:
+        _set_clock(booted)
     workers = WorkerPool(reactor, "journal", 1)
     statuses = WorkerPool(reactor, "status", 1)
     machine = Machine(booted, reactor, root_directory)
