@@ -11,7 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from rescriptum.agent.booted import Booted, booted, installed, sealing_pin
 from rescriptum.agent.config import read
 from rescriptum.boot.bootparams import BootParameters
-from rescriptum.contract.keys import Pin, generate, pin, public_jwk
+from rescriptum.contract.keys import generate, pin, public_jwk
+from rescriptum.contract.pins import Pin
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import rendered
 from rescriptum.errors import ConfigError

@@ -12,7 +12,7 @@ from rescriptum.agent.config import LONGEST, AgentConfig, BootConfig, Ramdisk, S
 from rescriptum.agent.settings import KEYS
 from rescriptum.boot.loaders import SERVED
 from rescriptum.boot.offers import Preferences
-from rescriptum.contract.keys import Pin
+from rescriptum.contract.pins import Pin
 from rescriptum.errors import ConfigError
 from rescriptum.values import Listen
 

@@ -17,7 +17,8 @@ from rescriptum.contract.joining import (
     TrustBundle,
 )
 from rescriptum.contract.jose import digest, opened, sign, unseal
-from rescriptum.contract.keys import Key, Pin, generate, pin, public_jwk, trusted
+from rescriptum.contract.keys import Key, generate, pin, public_jwk, trusted
+from rescriptum.contract.pins import Pin
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import JSON, plain, structured
 

@@ -11,7 +11,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.contract.keys import (
     Curve,
-    Pin,
     dumped,
     generate,
     load,
@@ -22,6 +21,7 @@ from rescriptum.contract.keys import (
     public_keys,
     trusted,
 )
+from rescriptum.contract.pins import Pin
 from rescriptum.contract.refusals import Rejected
 
 #: RFC 8037 appendix A.1 to A.3: a key, and its thumbprint.

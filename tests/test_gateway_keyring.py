@@ -5,7 +5,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.contract.keys import Pin, pin
+from rescriptum.contract.keys import pin
+from rescriptum.contract.pins import Pin
 from rescriptum.errors import ConfigError
 from rescriptum.gateway.authority import Authority, Served
 from rescriptum.gateway.keyring import PINS, ROWS, SERVED, Files, Keyring

@@ -13,7 +13,8 @@ from rescriptum.boot.entries import BootKind
 from rescriptum.boot.resource import LoaderTree
 from rescriptum.contract.joining import Assertion
 from rescriptum.contract.jose import digest, opened
-from rescriptum.contract.keys import Pin, pin, public_key, trusted
+from rescriptum.contract.keys import pin, public_key, trusted
+from rescriptum.contract.pins import Pin
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import parsed, structured
 from rescriptum.errors import Unavailable

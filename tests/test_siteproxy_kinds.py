@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from rescriptum.agent.kinds import KindTable
 from rescriptum.contract.commands import LONGEST_RESULT, Command, Result
 from rescriptum.contract.joining import Role
-from rescriptum.contract.keys import Pin
+from rescriptum.contract.pins import Pin
 from rescriptum.contract.proxying import (
     LONGEST_BODY,
     LONGEST_HEAD,

@@ -10,7 +10,8 @@ from hyperlink import DecodedURL
 
 from .. import parsing
 from ..boot.bootparams import BootParameters
-from ..contract.keys import Pin, pin, public_key
+from ..contract.keys import pin, public_key
+from ..contract.pins import Pin
 from ..contract.refusals import Rejected
 from ..contract.structure import parsed
 from ..errors import ConfigError, Malformed

@@ -15,7 +15,7 @@ from attrs import frozen
 from hyperlink import DecodedURL
 
 from ..boot.offers import Preferences
-from ..contract.keys import Pin
+from ..contract.pins import Pin
 from ..errors import ConfigError
 from ..values import Listen, Problem
 from .settings import BY_PATH, KEYS, TABLES

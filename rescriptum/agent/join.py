@@ -13,7 +13,8 @@ from ..contract.joining import (
     Role,
 )
 from ..contract.jose import digest, opened, seal, sign
-from ..contract.keys import Curve, Key, Pin, pin, public_jwk, public_key, trusted
+from ..contract.keys import Curve, Key, pin, public_jwk, public_key, trusted
+from ..contract.pins import Pin
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON, plain, structured
 from .commands import Trust

@@ -14,7 +14,7 @@ from .. import parsing
 from ..boot.loaders import SERVED
 from ..boot.offers import Preferences
 from ..contract.bounds import NAME, is_name
-from ..contract.keys import Pin
+from ..contract.pins import Pin
 from ..values import Listen
 
 DATA_DIR = "/var/lib/rescriptum"

@@ -6,7 +6,7 @@ from typing import Self
 
 from attrs import evolve, frozen
 
-from ..contract.keys import Pin
+from ..contract.pins import Pin
 
 
 class Vouching(Enum):

@@ -3,7 +3,7 @@
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import BasicConstraints, Certificate, ExtensionNotFound
 
-from .keys import Pin
+from .pins import Pin
 
 
 def certificate_pin(certificate: Certificate) -> Pin:

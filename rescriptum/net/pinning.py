@@ -30,7 +30,7 @@ from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
 from ..contract.certificates import certificate_pin, is_authority
-from ..contract.keys import Pin
+from ..contract.pins import Pin
 from ..errors import ConfigError, Unverified
 from ..values import Problem, printable
 

@@ -6,7 +6,8 @@ from typing import Any, Final, TypeVar, cast
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from ..contract.keys import Pin, pin, public_jwk, public_key
+from ..contract.keys import pin, public_jwk, public_key
+from ..contract.pins import Pin
 from ..contract.refusals import Rejected
 from ..contract.sessions import SecretRequest
 from ..contract.structure import rendered

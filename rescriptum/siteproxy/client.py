@@ -31,7 +31,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IPolicyForHTTPS, IResponse
 from zope.interface import implementer
 
-from ..contract.keys import Pin
+from ..contract.pins import Pin
 from ..contract.proxying import LONGEST_BODY, LONGEST_HEAD, HttpHeader
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON

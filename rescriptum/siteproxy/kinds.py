@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol
 from zlib import crc32
 
 from ..contract.joining import Role
-from ..contract.keys import Pin
 from ..contract.kinds import KINDS
+from ..contract.pins import Pin
 from ..contract.proxying import LONGEST_SECONDS, HttpProxyRequest
 from ..contract.refusals import Rejected
 from ..contract.specs import ProxyTarget

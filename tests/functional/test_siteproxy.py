@@ -27,7 +27,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase, TestCase
 from rescriptum.contract.certificates import certificate_pin
 from rescriptum.contract.commands import Result
 from rescriptum.contract.frames import ResultFrame
-from rescriptum.contract.keys import Pin
+from rescriptum.contract.pins import Pin
 from rescriptum.contract.proxying import LONGEST_BODY, HttpProxyResult
 from rescriptum.contract.specs import ProxyTarget
 from rescriptum.contract.structure import JSON, structured

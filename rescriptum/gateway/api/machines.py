@@ -5,7 +5,7 @@ from typing import Final
 from attrs import asdict, evolve
 from sqlalchemy import Connection, select
 
-from ...contract.keys import Pin
+from ...contract.pins import Pin
 from ...contract.refusals import Rejected
 from ...values import MAC
 from ..records import DiscoveredMachine, Machine
