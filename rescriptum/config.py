@@ -111,6 +111,7 @@ class Config:
 
     :ivar admin: None: there is no admin listener.
     :ivar public_host: None: derived at start.
+    :ivar controllers: of the power of machines, for commands; the server never reads it.
     :ivar user: to become once the ports are bound; ``group`` likewise.
     """
 
@@ -120,6 +121,7 @@ class Config:
     boot: Boot
     tftp: TFTP
     public_host: str | None
+    controllers: Path | None
     tls: TLS | None
     user: str | None
     group: str | None
@@ -203,6 +205,7 @@ def _assembled(parsed: Mapping[str, object]) -> Config:
             cast(tuple[int, int] | None, parsed["RESCRIPTUM_TFTP_PORT_RANGE"]),
         ),
         public_host=cast(str | None, parsed["RESCRIPTUM_PUBLIC_HOST"]),
+        controllers=cast(Path | None, parsed["RESCRIPTUM_CONTROLLERS_FILE"]),
         tls=TLS(cert, key) if isinstance(cert, Path) and isinstance(key, Path) else None,
         user=cast(str | None, parsed["RESCRIPTUM_USER"]),
         group=cast(str | None, parsed["RESCRIPTUM_GROUP"]),

@@ -238,6 +238,13 @@ SETTINGS = (
         "FIRST-LAST: the UDP ports that TFTP data leaves from, for a firewall; unset, any.",
     ),
     Setting(
+        "RESCRIPTUM_CONTROLLERS_FILE",
+        "power.controllers",
+        parsing.path,
+        None,
+        "What controls the power of machines, for commands alone; unset, nothing does.",
+    ),
+    Setting(
         "RESCRIPTUM_TLS_CERT",
         "tls.cert",
         parsing.path,
