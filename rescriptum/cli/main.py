@@ -20,6 +20,7 @@ from .boot import BootOptions
 from .check import CheckOptions
 from .config import ConfigOptions
 from .gateway.group import GatewayOptions
+from .install import InstallOptions
 from .media import MediaOptions
 from .options import Group, Performed, PerformedApart, PerformedLater, PerformedOnReading
 from .power.group import PowerOptions
@@ -47,6 +48,7 @@ class RescriptumOptions(Group):
         ["export", None, ExportOptions, "The answer set into a directory."],
         ["gateway", None, GatewayOptions, "An operator's side of a gateway."],
         ["import", None, ImportOptions, "A directory into the answer set."],
+        ["install", None, InstallOptions, "Arm a machine, boot it from the network, start it."],
         ["media", None, MediaOptions, "The images."],
         ["migrate", None, MigrateOptions, "Documents that lie flat into directories."],
         ["power", None, PowerOptions, "Machines, by their BMCs."],
