@@ -233,7 +233,7 @@ class _Installing:
                 self._telling.step("pxe", f"{_NOT_ONCE} ({e.detail})")
                 return
             left = self._disarmed()
-            if e.code == "timeout":
+            if e.unknown:
                 left += "; nobody knows whether its next boot is one from the network"
             raise _Stopped(f"{self._machine.name}: pxe: {e}. {_advice(e)}", left) from None
         self._once = True
@@ -249,7 +249,7 @@ class _Installing:
             data = await self._ways.ask(self._machine, "power.setPower", args)
         except BmcRefusal as e:
             text = f"{self._machine.name}: start: {e}. {_advice(e)}"
-            if e.code == "timeout":
+            if e.unknown:
                 raise _Stopped(
                     text,
                     "nobody knows whether it was done, so that everything stays as it is: look by"

@@ -236,6 +236,10 @@ _CODES: Final = (
 BMC_CODES: Final[Mapping[str, BmcCode]] = {row.code: row for row in _CODES}
 
 
+#: How the detail of a timeout ends that came before anything was changed.
+UNCHANGED: Final = "nothing was changed"
+
+
 class BmcRefusal(RescriptumError):
     """
     A BMC operation that did not come to pass.
@@ -249,6 +253,11 @@ class BmcRefusal(RescriptumError):
         super().__init__(f"{code}: {detail or (row.meaning if row else 'the driver says no more')}")
         self.code = code
         self.detail = detail
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nobody knows if it was done."""
+        return self.code == "timeout" and not self.detail.endswith(UNCHANGED)
 
 
 @frozen

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from attrs import evolve
 
-from ...contract.bmc import BmcRefusal
+from ...contract.bmc import UNCHANGED, BmcRefusal
 from ..driver import Credential
 from .documents import Document, joined, link, unpacked
 from .quirks import BASIC, QuirkProfile
@@ -334,7 +334,7 @@ async def talk(session: Session, work: Callable[[Session], Awaitable[_T]]) -> _T
     except BmcRefusal as e:
         detail = e.detail
         if e.code == "timeout" and not session.wrote:
-            detail += "; nothing was changed"
+            detail += f"; {UNCHANGED}"
         raise BmcRefusal(e.code, session.mask(detail)) from None
     finally:
         await session.close()

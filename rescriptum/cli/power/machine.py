@@ -62,7 +62,7 @@ def explained(machine: Controlled, error: BmcRefusal, writes: bool) -> str:
     :param writes: whether the machine may have been changed.
     :returns: what went wrong, and what to do about it.
     """
-    if error.code == "timeout" and writes:
+    if error.unknown and writes:
         advice = (
             "Nobody knows whether it was done, and it is not tried again by itself: look by"
             f" 'rescriptum power status {machine.name}' first."
@@ -88,7 +88,7 @@ class Told:
     def as_json(self) -> dict[str, object]:
         """:returns: what programs get of it."""
         error = self.error
-        unknown = error is not None and error.code == "timeout" and self.writes
+        unknown = error is not None and error.unknown and self.writes
         return {
             "machine": self.machine.name,
             "kind": self.machine.controller.kind,
