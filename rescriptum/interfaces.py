@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from attrs import frozen
+
 from .values import Content, Generated
 
 _T = TypeVar("_T")
@@ -74,3 +76,11 @@ class Sink(Protocol):
 
     def end(self) -> None:
         """None come for a while: what there is stays."""
+
+
+@frozen
+class Anew:
+    """
+    What has become of a command that an agent was stopped in: it is begun anew, since it comes to
+    the same however often it is done.
+    """

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NoReturn, cast
 
@@ -124,10 +125,8 @@ class SiteOptions(AgentOptions):
 
     def postOptions(self) -> None:
         """A configuration that cannot start ends here, with all its problems, by exit code 2."""
-        try:
-            from .agent.config import read as read_site
-        except ModuleNotFoundError as e:
-            _lacks("site", e)
+        _need("site", "joserfc", "cattrs")
+        from .agent.config import read as read_site
 
         try:
             self.site = read_site(Path(self["config"]), bool(self["fake-hardware"]))
@@ -162,11 +161,9 @@ class RamdiskOptions(AgentOptions):
 
     def postOptions(self) -> None:
         """What cannot start ends here: by 2 for what is missing or wrong, by 1 for a wrong key."""
-        try:
-            from .agent.booted import LONGEST, booted, sealing_pin
-            from .contract.refusals import Rejected
-        except ModuleNotFoundError as e:
-            _lacks("ramdisk", e)
+        _need("ramdisk", "joserfc", "cattrs", "isal")
+        from .agent.booted import LONGEST, booted, sealing_pin
+        from .contract.refusals import Rejected
 
         file, fake = self["cmdline"], bool(self["fake-hardware"])
         try:
@@ -184,6 +181,15 @@ class RamdiskOptions(AgentOptions):
             sys.stderr.write(f"error: {file}: bc.jwk: {e}. {e.refusal.advice}\n")
             raise SystemExit(1) from None
         self.booted = evolve(self.booted, agent=evolve(agent, join_encryption_pin=pinned))
+
+
+def _need(role: str, *packages: str) -> None:
+    """What a role alone needs is there, or else it ends here."""
+    for each in packages:
+        try:
+            import_module(each)
+        except ModuleNotFoundError as e:
+            _lacks(role, e)
 
 
 def _lacks(role: str, error: ModuleNotFoundError) -> NoReturn:

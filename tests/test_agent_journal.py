@@ -8,9 +8,10 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.agent.journal import BYTES, REMEMBERED, ROWS, DamagedJournal, Entry, Journal, State
-from rescriptum.contract.commands import LONGEST_COMMAND, LONGEST_RESULT, Again, Command, Result
+from rescriptum.contract.commands import LONGEST_COMMAND, LONGEST_RESULT, Command, Result
 from rescriptum.contract.refusals import Rejected
 from rescriptum.errors import Unavailable
+from rescriptum.interfaces import Anew
 
 from .agent_commands import NOW, command, digest, octets
 
@@ -165,7 +166,7 @@ class RecoveryTests(JournalCase):
             self.receive(command(name))
         self.journal.start("c1", "boot-1")
         self.again()
-        self.assertEqual(self.journal.recover("boot-1", lambda *_: Again(), NOW), [])
+        self.assertEqual(self.journal.recover("boot-1", lambda *_: Anew(), NOW), [])
         waiting = [each.command.command_id for each in self.journal.waiting()]
         self.assertEqual(waiting, ["c1", "c2"])
         self.journal.start("c1", "boot-1")

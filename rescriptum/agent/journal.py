@@ -13,10 +13,11 @@ from enum import Enum
 
 from attrs import frozen
 
-from ..contract.commands import LONGEST_COMMAND, LONGEST_RESULT, Again, Command, Result
+from ..contract.commands import LONGEST_COMMAND, LONGEST_RESULT, Command, Result
 from ..contract.refusals import Rejected
 from ..contract.structure import parsed, rendered, structured
 from ..errors import Malformed, Unavailable
+from ..interfaces import Anew
 
 #: Of the tables below.
 SCHEMA = 1
@@ -67,7 +68,7 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 #: What a command has come to that was left running: of its kind's name and two boot ids, the
 #: one in which it began and the present one. None: nobody can tell.
-Resume = Callable[[str, str, str], Result | Again | None]
+Resume = Callable[[str, str, str], Result | Anew | None]
 _Row = tuple[bytes, str, str, str | None, bytes | None, int | None]
 
 
@@ -248,7 +249,7 @@ class Journal:
         for each in left:
             assert each.boot_id is not None
             result = resume(each.command.kind, each.boot_id, boot_id)
-            if isinstance(result, Again):
+            if isinstance(result, Anew):
                 self._step(
                     "UPDATE commands SET state = 'received', boot_id = NULL WHERE command_id = ?",
                     (each.command.command_id,),

@@ -5,10 +5,11 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from attrs import define, field
 
-from ..contract.commands import Again, Command, Result
+from ..contract.commands import Command, Result
 from ..contract.joining import Role
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON, structured
+from ..interfaces import Anew
 from ..values import Secret
 
 _P = TypeVar("_P")
@@ -126,7 +127,7 @@ class Kind(Protocol[_P]):
 class Resumes(Protocol):
     """A kind that knows what it has come to when the agent was stopped while it ran."""
 
-    def resume(self, boot_id_then: str, boot_id_now: str) -> Result | Again | None:
+    def resume(self, boot_id_then: str, boot_id_now: str) -> Result | Anew | None:
         """
         :param boot_id_then: of the boot in which it began.
         :returns: what became of it, or that it is to be begun anew; None: nobody can tell.
@@ -179,7 +180,7 @@ class KindTable:
         made: object = structured(wanted, command.payload, "invalid-payload")
         return made
 
-    def resume(self, name: str, boot_id_then: str, boot_id_now: str) -> Result | Again | None:
+    def resume(self, name: str, boot_id_then: str, boot_id_now: str) -> Result | Anew | None:
         """:returns: what has become of a command that was left running; None: nobody can tell."""
         kind = self._kinds.get(name)
         if not isinstance(kind, Resumes):

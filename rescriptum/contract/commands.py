@@ -86,13 +86,6 @@ class Result:
     data: JSON = field(factory=dict)
 
 
-@frozen
-class Again:
-    """
-    What has become of a command that an agent was stopped in: it is begun anew, since it comes to
-    the same however often it is done.
-    """
-
 
 
 @frozen

@@ -3,10 +3,11 @@
 from collections.abc import Awaitable
 from typing import Protocol
 
-from ..contract.commands import Again, Command, Result
+from ..contract.commands import Command, Result
 from ..contract.joining import Role
 from ..contract.kinds import KINDS
 from ..contract.structure import JSON
+from ..interfaces import Anew
 from ..values import Secret
 
 #: Seconds between two reports of how far something has come.
@@ -53,6 +54,6 @@ class MachineKind:
     def resource(self, payload: object) -> str:
         return "machine"
 
-    def resume(self, boot_id_then: str, boot_id_now: str) -> Result | Again | None:
+    def resume(self, boot_id_then: str, boot_id_now: str) -> Result | Anew | None:
         """An agent that is begun anew in the same boot does it anew: that comes to the same."""
-        return Again() if boot_id_then == boot_id_now else None
+        return Anew() if boot_id_then == boot_id_now else None
