@@ -419,6 +419,15 @@ class KeptTests(PolicyCase):
         assert isinstance(at_4011, Answer)
         self.assertIsNot(at_4011.question, first.question)
 
+    def test_what_only_looks_like_a_question_that_is_kept(self) -> None:
+        """A reply, and a request of something that has no MAC, are none."""
+        datagram = packet(asked())
+        self.assertIsInstance(self.decided(datagram), Answer)
+        for beginning in (b"\2\1\6\0", b"\1\x20\6\0", b"\1\1\x10\0"):
+            self.assertIsNone(self.policy.question(beginning + datagram[4:], 67, NOBODY))
+        relayed = b"\1\1\6\1" + datagram[4:]
+        self.assertIsNotNone(self.policy.question(relayed, 67, NOBODY))
+
     def test_kept_answers_are_bounded(self) -> None:
         """Those of machines that have entries: strangers have none."""
         first = packet(asked(), mac=MAC(f"{0:012x}"))

@@ -38,6 +38,9 @@ NO_ENTRY: Final = Silence("no-entry", "no boot entry: the machine is left alone"
 ANOTHER_SERVER: Final = Silence("another-server", "it takes what another server offered")
 NO_QUESTION: Final = Silence("no-question", "neither DISCOVER nor REQUEST")
 
+#: How a question begins: a request, of something with a MAC.
+_ASKS: Final = bytes((wire.BOOTREQUEST, wire.ETHERNET, 6))
+
 #: In one turn of the reactor: the lease's epoch, and Unix time; None: the fence is closed.
 Standing = tuple[int, float] | None
 
@@ -130,6 +133,7 @@ class Policy:
         if (
             known is not None
             and known.asked == datagram[10:]
+            and datagram[:3] == _ASKS
             and known.port == port
             and (port == SERVER_PORT or known.peer == peer)
         ):
