@@ -16,6 +16,8 @@ venv/bin/rescriptum config | grep RESCRIPTUM_ANSWERS_DIR >/dev/null
 venv/bin/rescriptum boot dhcp-snippet --format kea >snippet.json 2>/dev/null
 venv/bin/python -m json.tool snippet.json >/dev/null
 RESCRIPTUM_ANSWERS_DIR=answers venv/bin/rescriptum check --no-tools >/dev/null
+(umask 077 && printf '[box]\nkind = "command"\non = ["true"]\n' >controllers.toml)
+RESCRIPTUM_CONTROLLERS_FILE=controllers.toml venv/bin/rescriptum power list | grep command >/dev/null
 RESCRIPTUM_ANSWERS_DIR=answers RESCRIPTUM_STORE=sqlite RESCRIPTUM_DB_PATH=answers.db \
   venv/bin/rescriptum import answers >/dev/null
 RESCRIPTUM_LISTEN_ADDR=127.0.0.1:0 RESCRIPTUM_ADMIN_ADDR=127.0.0.1:0 RESCRIPTUM_ADMIN_TOKEN=0123456789abcdef \

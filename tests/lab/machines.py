@@ -50,6 +50,7 @@ class Machine:
     :ivar memory: in MiB.
     :ivar removable: an image that it boots before all else: in a drive if it is a ``disc``, else
         a stick.
+    :ivar disk_first: whether it boots its disk before the network.
     """
 
     firmware: Firmware
@@ -58,6 +59,7 @@ class Machine:
     memory: int = 512
     removable: Path | None = None
     disc: bool = False
+    disk_first: bool = False
 
     def command(self, tap: str, directory: Path) -> list[str]:
         """:param directory: gets the serial log and the machine's own flash."""
@@ -72,7 +74,7 @@ class Machine:
         # driver for an e1000; SeaBIOS gets iPXE from the card.
         card = "virtio-net-pci,romfile=" if uefi else "e1000"
         # From a disc or a stick, the disk comes next; else the network comes first.
-        network, disk = (1, 2) if self.removable is None else (3, 2)
+        network, disk = (1, 2) if self.removable is None and not self.disk_first else (3, 2)
         argv = [
             f"qemu-system-{'aarch64' if self.firmware.arm64 else 'x86_64'}",
             *("-M", board),
