@@ -10,7 +10,8 @@ from rescriptum.contract.pins import Pin
 from rescriptum.errors import ConfigError, NotFound
 from rescriptum.power.controllers import Commands, Controllers, Ipmi, Redfish, Wake
 from rescriptum.power.fields import KINDS, LONGEST, MOST
-from rescriptum.power.reading import line_of, read
+from rescriptum.power.reading import MOST as MACHINES
+from rescriptum.power.reading import lines_of, read
 from rescriptum.values import MAC
 
 BASE64 = "AHc5lRFxlPpFNrCv3+bxSk1qyMMNRcU2lVtPGn3nCJ0="
@@ -201,6 +202,13 @@ class ReadingTests(SynchronousTestCase):
         [told] = self.problems('\n"a-b" = {kind = "wol"}\n')
         self.assertEqual(told, "c.toml:2: a-b: wol needs mac: its id is not one")
 
+    def test_as_many_as_there_may_be(self) -> None:
+        """All of them wrong: each has its line."""
+        tables = [f'[m{number}]\nkind = "wol"\n' for number in range(MACHINES)]
+        self.assertEqual(len(self.problems("".join(tables))), MACHINES)
+        [told] = self.problems("".join([*tables, "[x]\n"]))
+        self.assertEqual(told, f"c.toml: {MACHINES + 1} machines; want {MACHINES} at the most")
+
     def test_finding_a_machine(self) -> None:
         found = taken('["52:54:00:12:34:56"]\nkind="wol"\n["rack-7"]\nkind="command"\non=[]\n')
         self.assertEqual(found.find("RACK7", "rack7").name, "rack-7")
@@ -245,13 +253,16 @@ class ReadingTests(SynchronousTestCase):
 
 class LineTests(SynchronousTestCase):
     def test_tables_and_keys(self) -> None:
-        text = '# [a]\n["a"]\n  b = 1\n[ \'c\' ] # x\n"b" = 2\nd.e = 3\n'
-        for table, key, line in (
-            ("a", "", 2),
-            ("a", "b", 3),
-            ("c", "", 4),
-            ("c", "b", 5),
-            ("c", "gone", 4),
-            ("x", "", None),
-        ):
-            self.assertEqual(line_of(text, table, key), line, (table, key))
+        """Quoted or bare; the first of each; keys of no table are machines."""
+        text = '# [a]\n"b" = {}\n["a"]\n  b = 1\n[ \'c\' ] # x\n"b" = 2\nd.e = 3\n[x\n["a"]\n'
+        self.assertEqual(
+            lines_of(text),
+            {
+                ("b", ""): 2,
+                ("a", ""): 3,
+                ("a", "b"): 4,
+                ("c", ""): 5,
+                ("c", "b"): 6,
+                ("", ""): 8,
+            },
+        )

@@ -161,6 +161,9 @@ class Controllers:
         """
         if needle in self.machines:
             return self.machines[needle]
-        near = [self.machines[each].name for each in get_close_matches(needle, self.machines, cutoff=0.5)]
+        near = [
+            self.machines[each].name
+            for each in get_close_matches(needle, self.machines, cutoff=0.5)
+        ]
         hint = f"there is {', '.join(near)}" if near else "nor anything like it"
         raise NotFound(f"nothing controls the power of {asked}, {hint}")

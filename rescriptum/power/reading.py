@@ -23,22 +23,21 @@ _TRUST: Final = ("pinnedpubkey", "cacert", "verify")
 _BASE: Final = ("redfish", "v1")
 
 
-def line_of(text: str, table: str, key: str = "") -> int | None:
-    """:returns: where a machine's table begins, or its key is, as far as single lines tell."""
-    here, found = "", None
+def lines_of(text: str) -> dict[tuple[str, str], int]:
+    """
+    :returns: where each machine's table begins, by its name and an empty text, and each of its
+        keys is, by both names: as far as single lines tell.
+    """
+    found: dict[tuple[str, str], int] = {}
+    table = ""
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("["):
-            here = _header(line)
-            if here == table:
-                found = number
-                if not key:
-                    return number
+            table = _header(line)
+            found.setdefault((table, ""), number)
         elif match := _KEY.match(line):
             name = next(each for each in match.groups() if each is not None)
-            if key and here == table and name == key:
-                return number
-            if not here and name == table:  # an inline table
-                return number
+            # Before the first header a key is a machine: an inline table.
+            found.setdefault((table, name) if table else (name, ""), number)
     return found
 
 
@@ -71,13 +70,14 @@ class _Machine:
 class _File:
     def __init__(self, text: str, source: str, normalise: Callable[[str], str]) -> None:
         self._text = text
+        self._lines = lines_of(text)
         self._source = source
         self._normalise = normalise
         self.problems: list[Problem] = []
         self.machines: dict[str, Controlled] = {}
 
     def tell(self, table: str, key: str, text: str) -> None:
-        line = line_of(self._text, table, key)
+        line = self._lines.get((table, key), self._lines.get((table, "")))
         source = f"{self._source}:{line}" if line is not None else self._source
         named = f"{table}: {key}" if key else table
         self.problems.append(Problem(source, f"{named}: {text}"))

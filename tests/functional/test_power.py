@@ -3,6 +3,8 @@
 import json
 import os
 import socket
+import subprocess
+import sys
 
 from attrs import fields
 
@@ -21,6 +23,7 @@ from rescriptum.testing import Switch
 from ..bmccases import Asking
 from ..bmcpeers import PASSWORD, USER, Simulator
 from ..powercases import MAC, PowerCase, script
+from ..processes import ROOT
 
 #: Says what it was run for, and does that to a file.
 _MACHINE = """
@@ -150,6 +153,71 @@ class ProgramTests(PowerCase):
         for options, argv in ((OnOptions(), ("m-1",)), (ListOptions(), ())):
             with self.assertRaisesRegex(ConfigError, "mode 0640"):
                 await self.run_command(options, *argv)
+
+
+class ShellTests(PowerCase):
+    """As a shell sees it."""
+
+    def run_here(self, *argv: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-c", "from rescriptum.cli.main import run; run()", *argv],
+            env={
+                "PYTHONPATH": str(ROOT),
+                "PATH": os.defpath,
+                "RESCRIPTUM_CONTROLLERS_FILE": str(self.file),
+            },
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def test_exit_codes(self) -> None:
+        """Done, not done, and a file that is wrong: never a traceback, never a password."""
+        table = '[a]\nkind = "redfish"\nurl = "https://127.0.0.1:1"\nuser = "u"\npass = "hunter2"\n'
+        self.control("")
+        for text, argv, code, out, err in (
+            ("", ("list", "--state"), 0, "", ""),
+            ('[a]\nkind = "command"\non = []\n', ("list",), 0, "a  command    on\n", ""),
+            (f"{table}verify = false\n", ("status", "a"), 1, "", "unreachable: Connection refused"),
+            (
+                f"{table}verify = false\n",
+                ("status", "b"),
+                1,
+                "",
+                "error: nothing controls the power",
+            ),
+            (
+                f"{table}verif = false\n",
+                ("on", "a"),
+                2,
+                "",
+                ":6: a: verif: redfish has no such key",
+            ),
+            (f"{table}verify = false\n", ("on",), 2, "", "error: which machine?"),
+        ):
+            self.control(text)
+            done = self.run_here("power", *argv)
+            self.assertEqual((done.returncode, done.stdout), (code, out), done.stderr)
+            self.assertIn(err, done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+            self.assertNotIn("hunter2", done.stderr)
+
+    def test_without_the_extras(self) -> None:
+        """What signs and reads messages is not there on an operator's own machine."""
+        code = (
+            "import sys\n"
+            "sys.modules.update(dict.fromkeys(['joserfc', 'cattrs', 'sqlalchemy']))\n"
+            "import rescriptum.cli.power.group, rescriptum.cli.install"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
 
 
 class WakeTests(PowerCase):
