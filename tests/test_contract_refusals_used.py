@@ -11,7 +11,7 @@ from rescriptum.contract.refusals import REFUSALS
 ROOT = Path(__file__).parent.parent
 #: The rooms that refuse by the table, without what only declares: the table itself, and what the
 #: API's operations and document say of it.
-ROOMS = ("contract", "agent", "gateway", "cache", "roles", "siteproxy")
+ROOMS = ("contract", "agent", "gateway", "cache", "ramdisk", "roles", "siteproxy")
 DECLARED = ("contract/refusals.py", "gateway/api/operations.py", "gateway/api/openapi.py")
 #: What tests of these say in the same words is another matter.
 ELSEWHERE = ("answers", "boot", "docs", "media", "tftp", "web")

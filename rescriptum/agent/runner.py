@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 
 from ..contract.bounds import SENTENCE
 from ..contract.commands import LONGEST_RESULT, Command, Result
-from ..contract.refusals import Rejected
+from ..contract.refusals import Incomplete, Rejected
 from ..contract.structure import JSON, parsed, rendered, structured
 from ..errors import RescriptumError
 from .kinds import AnyKind, Context, KindTable, Surroundings
@@ -260,8 +260,10 @@ class Runner:
     def _result(self, job: _Job, ended: JSON | Failure) -> Result | None:
         """:returns: None: it was cut off, since the agent stops."""
         if not isinstance(ended, Failure):
-            return _checked(ended)
+            return _checked(Result(True, "ok", data=ended))
         error = ended.value
+        if isinstance(error, Incomplete):
+            return _checked(Result(False, error.code, error.detail[:SENTENCE], error.data))
         if isinstance(error, Rejected):
             return Result(False, error.code, error.detail[:SENTENCE])
         if isinstance(error, RescriptumError):
@@ -317,10 +319,10 @@ async def _kind(job: _Job) -> JSON:
     return await job.kind.run(job.context, job.payload)
 
 
-def _checked(data: JSON) -> Result:
+def _checked(made: Result) -> Result:
     """:returns: what the journal can hold, and the gateway can read."""
     try:
-        text = rendered(Result(True, "ok", data=data))
+        text = rendered(made)
         if len(text) > LONGEST_RESULT:
             return Result(False, "too-large", f"its result has more than {LONGEST_RESULT} bytes")
         return structured(Result, parsed(text))

@@ -50,6 +50,18 @@ class Rejected(Refused):
         return self.refusal.status
 
 
+class Incomplete(Rejected):
+    """
+    A command that did part of what it should have.
+
+    :ivar data: of its result: what it did, and what not.
+    """
+
+    def __init__(self, code: str, detail: str, data: dict[str, object]) -> None:
+        super().__init__(code, detail)
+        self.data = data
+
+
 _ROWS: Final = (
     # What cannot be read.
     Refusal(
@@ -300,6 +312,18 @@ _ROWS: Final = (
         500,
         "it was tried and failed",
         "See the detail, and the agent's log.",
+    ),
+    Refusal(
+        "wipe-unverified",
+        500,
+        "of at least one disk it is not sure that it is empty",
+        "The result says of each disk what was tried; nothing is installed on such a machine.",
+    ),
+    Refusal(
+        "kexec-refused",
+        500,
+        "this kernel starts no other one",
+        "See the detail; with Secure Boot the other kernel has to be signed.",
     ),
     Refusal(
         "journal-unavailable",

@@ -13,10 +13,13 @@ from ..errors import Malformed
 
 #: What ``lsblk --json --bytes --output`` is asked for.
 COLUMNS: Final = (
-    "NAME,PATH,TYPE,SIZE,RO,RM,ROTA,TRAN,SERIAL,WWN,MODEL,VENDOR,LOG-SEC,FSTYPE,MOUNTPOINTS"
+    "NAME,PATH,TYPE,SIZE,START,RO,RM,ROTA,TRAN,SERIAL,WWN,MODEL,VENDOR,LOG-SEC,FSTYPE,UUID,LABEL,"
+    "PARTTYPE,MOUNTPOINTS"
 )
 #: Bytes that an operating system's disk has at least.
 SMALLEST: Final = 4 << 30
+#: Bytes that lsblk counts the beginning of a partition in.
+_START: Final = 512
 #: Disks of one machine, and what stands on one of them, one above the other.
 _MOST, _DEEPEST = 4096, 16
 #: What only looks like a disk: an eMMC's areas for firmware (W278), memory, floppies (W279).
@@ -34,7 +37,9 @@ class BlockDevice:
 
     :ivar name: of the kernel, which may be another one after the next boot (W280).
     :ivar kind: ``disk``, ``part``, ``raid1``, ``lvm``, ``crypt``, ``mpath``…
-    :ivar sector: bytes. :ivar where: of the by-path links: stable for a slot; empty: unknown.
+    :ivar start: of a partition, in bytes from where its disk begins.
+    :ivar sector: bytes. :ivar uuid: and ``label``: of the file system.
+    :ivar where: of the by-path links: stable for a slot; empty: unknown.
     :ivar holds: what stands on it.
     """
 
@@ -51,7 +56,11 @@ class BlockDevice:
     model: str = ""
     vendor: str = ""
     sector: int = 512
+    start: int = 0
     filesystem: str = ""
+    uuid: str = ""
+    label: str = ""
+    part_type: str = ""
     mounts: tuple[str, ...] = ()
     where: str = ""
     holds: "tuple[BlockDevice, ...]" = field(default=())
@@ -92,7 +101,11 @@ class BlockDevice:
             text("model"),
             text("vendor"),
             number("log-sec", 512) or 512,
+            number("start", 0) * _START,
             text("fstype"),
+            text("uuid"),
+            text("label"),
+            text("parttype").lower(),
             tuple(each for each in mounts if isinstance(each, str)),
             where.get(name, ""),
             tuple(cls.of(each, where, depth + 1) for each in children if isinstance(each, dict)),
@@ -109,8 +122,9 @@ class BlockDevice:
         """The same for every path to one disk (W276); its name where it tells nothing of itself."""
         return normalised_wwn(self.wwn) or normalised(self.serial) or self.name
 
-    def unsuitable(self, smallest: int = SMALLEST) -> str:
-        """:returns: why no operating system is put on it; empty: it may be."""
+    @property
+    def left_alone(self) -> str:
+        """Why nothing is ever done to it; empty: it is one of the machine's own disks."""
         if _NO_DISK.fullmatch(self.name):
             return "it only looks like a disk (W278)"
         if self.kind != "disk":
@@ -123,6 +137,12 @@ class BlockDevice:
             return "it cannot be written (W284)"
         if self.removable:
             return "its medium can be taken out"
+        return ""
+
+    def unsuitable(self, smallest: int = SMALLEST) -> str:
+        """:returns: why no operating system is put on it; empty: it may be."""
+        if self.left_alone:
+            return self.left_alone
         if self.filesystem == "linux_raid_member" or any(
             each.kind.startswith(("raid", "md")) for each in self.all
         ):

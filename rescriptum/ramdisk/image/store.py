@@ -95,6 +95,18 @@ class Disk:
         with _told(self.path):
             os.fsync(self._fd)
 
+    def put(self, data: bytes, at: int) -> None:
+        """:param data: whole sectors, from anywhere. :raises DiskTrouble: as :meth:`write` does."""
+        with mmap.mmap(-1, len(data)) as aligned:
+            aligned[:] = data
+            with memoryview(aligned) as view:
+                self.write(view, at)
+
+    def zero(self, at: int, count: int) -> None:
+        """:param count: of bytes, in whole sectors. :raises DiskTrouble: as :meth:`write` does."""
+        with mmap.mmap(-1, count) as zeros, memoryview(zeros) as view:
+            self.write(view, at)
+
     def empty_ends(self) -> None:
         """
         Zeros at both ends: nothing on it boots, and no table of it is found.
@@ -102,9 +114,8 @@ class Disk:
         :raises DiskTrouble: when they cannot be written.
         """
         count = min(END, self.size)
-        with mmap.mmap(-1, END) as zeros, memoryview(zeros) as view:
-            self.write(view[:count], 0)
-            self.write(view[:count], self.size - count)
+        self.zero(0, count)
+        self.zero(self.size - count, count)
         self.sync()
 
     def close(self) -> None:
