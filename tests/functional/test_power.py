@@ -5,8 +5,11 @@ import os
 import socket
 import subprocess
 import sys
+from typing import cast
 
 from attrs import fields
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 
 from rescriptum.bmc.redfish.quirks import QuirkProfile
 from rescriptum.cli.power.listing import ListOptions
@@ -17,8 +20,13 @@ from rescriptum.cli.power.machine import (
     PxeOptions,
     StatusOptions,
 )
+from rescriptum.cli.power.ways import Ways
+from rescriptum.contract.bmc import PowerAction, SetPower
 from rescriptum.errors import ConfigError, NotFound
+from rescriptum.net.processes import Reactor
+from rescriptum.power.controllers import Controlled, Wake
 from rescriptum.testing import Switch
+from rescriptum.values import MAC as Address
 
 from ..bmccases import Asking
 from ..bmcpeers import PASSWORD, USER, Simulator
@@ -235,6 +243,16 @@ class WakeTests(PowerCase):
             said = await self.run_command(options, MAC)
             self.assertIn("Wake-on-LAN powers on, and nothing else", said.err)
             self.assertEqual(said.code, 1)
+
+    async def test_there_is_nothing_to_rest(self) -> None:
+        """No two of them share a BMC: time stands still, and the second packet leaves too."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as machine:
+            machine.bind(("127.0.0.1", 0))
+            wake = Wake(Address.parse(MAC), "127.0.0.1", machine.getsockname()[1])
+            ways = Ways(cast(Reactor, Clock()), lambda line: None)
+            for name in ("a", "b"):
+                asked = ways.ask(Controlled(name, wake), "power.setPower", SetPower(PowerAction.ON))
+                self.successResultOf(Deferred.fromCoroutine(asked))
 
     async def test_no_such_interface(self) -> None:
         self.control(f'["{MAC}"]\nkind = "wol"\ninterface = "nothere0"\n')
