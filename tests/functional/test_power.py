@@ -29,7 +29,7 @@ from rescriptum.testing import Switch
 from rescriptum.values import MAC as Address
 
 from ..bmccases import Asking
-from ..bmcpeers import PASSWORD, USER, Simulator
+from ..bmcpeers import PASSWORD, USER, Emulator, Simulator
 from ..powercases import MAC, PowerCase, script
 from ..processes import ROOT
 
@@ -348,6 +348,32 @@ class RedfishTests(PowerCase):
             ],
         )
         self.assertEqual(asking.bmc.most_sessions, 1)
+
+
+class EmulatorTests(PowerCase):
+    async def test_a_bmc_that_others_wrote(self) -> None:
+        """sushy-tools' emulator, over TLS, by its pin."""
+        here = self.here / "peer"
+        here.mkdir()
+        peer = Emulator(here)
+        self.addCleanup(peer.stop)
+        pin = peer.pin.replace("sha256/", "sha256//")
+        self.control(
+            f'[box]\nkind = "redfish"\nurl = "{peer.url}"\nuser = "{USER}"\n'
+            f'pass = "{PASSWORD}"\npinnedpubkey = "{pin}"\n'
+        )
+        for options, argv, line in (
+            (StatusOptions(), (), "off"),
+            (PxeOptions(), (), "boots from the network"),
+            (OnOptions(), (), "on"),
+            (OffOptions(), ("--hard",), "off"),
+        ):
+            said = await self.run_command(options, "box", *argv)
+            self.assertEqual((said.code, said.err), (0, ""))
+            self.assertTrue(said.out.startswith(f"box: {line}"), said.out)
+        said = await self.run_command(ProbeOptions(), "box", "--json")
+        self.assertEqual((said.code, said.told["sessions"]), (0, "basic"))
+        self.assertNotIn(PASSWORD, "".join(each.out + each.err for each in self.said))
 
 
 class IpmiTests(PowerCase):
