@@ -70,6 +70,7 @@ class ImagingCase(SynchronousTestCase):
         self.device = BlockDevice("sda", str(self.path), "disk", 8 << 30, serial="S1")
         self.tools = MemoryTools()
         self.disk = Disk
+        self.installed: list[BlockDevice] = []
         self.places: dict[str, list[Callable[[Sink], None]]] = {}
         self.servers: list[Server] = []
         self.waits: list[float] = []
@@ -94,7 +95,14 @@ class ImagingCase(SynchronousTestCase):
 
     def start(self, payload: ImageWrite, cache: str = CACHE) -> Deferred[JSON]:
         around = Surroundings(
-            self.devices, self.open, self.pull, self.sleep, self.every, self.tools, InlineWorkers()
+            self.devices,
+            self.open,
+            self.pull,
+            self.sleep,
+            self.every,
+            self.tools,
+            InlineWorkers(),
+            self.installed.append,
         )
         return Deferred.fromCoroutine(WriteImage(around, cache).run(self.context, payload))
 
@@ -112,6 +120,7 @@ class ImagingCase(SynchronousTestCase):
         self.assertEqual(self.path.read_bytes()[:END], bytes(END))
         self.assertEqual(self.path.read_bytes()[-END:], bytes(END))
         assert isinstance(error, StageFailed)
+        self.assertEqual(self.installed, [])
         return error
 
 
@@ -124,6 +133,7 @@ class SourcesTests(ImagingCase):
             ("sda", "S1", "cache", len(IMAGE)),
         )
         self.assertEqual(result["warnings"], [])
+        self.assertEqual(self.installed, [self.device])
 
     def test_without_a_cache(self) -> None:
         self.places[SOURCE] = [sends(IMAGE)]

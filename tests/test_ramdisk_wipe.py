@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from attrs import define, evolve, field
 from hypothesis import given
@@ -47,6 +48,14 @@ Security:\x20
 \t2min for SECURITY ERASE UNIT. 8min for ENHANCED SECURITY ERASE UNIT.
 Logical Unit WWN Device Identifier: 5002538e00000001
 """
+
+
+def certificate(data: JSON) -> dict[str, Any]:
+    """:returns: that of the one disk."""
+    listed = data["disks"]
+    assert isinstance(listed, list) and len(listed) == 1
+    made: dict[str, Any] = listed[0]
+    return made
 
 
 class HoldersTests(SynchronousTestCase):
@@ -199,7 +208,7 @@ class WipeCase(SynchronousTestCase):
     def wiped(self, mode: WipeMode = WipeMode.QUICK, *names: str) -> JSON:
         return self.successResultOf(self.start(mode, *names))
 
-    def one(self, mode: WipeMode) -> JSON:
+    def one(self, mode: WipeMode) -> dict[str, Any]:
         """:returns: the certificate of the one disk, verified or not."""
         started = self.start(mode)
         found: list[JSON] = []
@@ -209,9 +218,7 @@ class WipeCase(SynchronousTestCase):
             found.append(error.data if isinstance(error, Incomplete) else result)  # type: ignore[arg-type]
 
         started.addBoth(ended)
-        [certificate] = found[0]["disks"]  # type: ignore[misc,index]
-        assert isinstance(certificate, dict)
-        return certificate
+        return certificate(found[0])
 
     def tries(self, certificate: JSON) -> list[tuple[str, str]]:
         listed = certificate["tries"]
@@ -228,7 +235,7 @@ class QuickTests(WipeCase):
         data = self.path.read_bytes()
         self.assertEqual((data[:END], data[-END:]), (bytes(END), bytes(END)))
         self.assertEqual(data[END:-END], (b"old!" * SIZE)[END : SIZE - END])
-        [made] = result["disks"]  # type: ignore[misc]
+        made = certificate(result)
         self.assertEqual((made["method"], made["verified"]), ("quick", True))
         self.assertIn("everything but what makes it boot", made["leaves_out"][0])
         self.assertEqual(self.tools.asked[-2:], [(*REREAD, str(self.path)), SETTLE])
@@ -244,7 +251,7 @@ class QuickTests(WipeCase):
         error = self.failureResultOf(self.start(WipeMode.QUICK), Incomplete).value
         assert isinstance(error, Incomplete)
         self.assertEqual((error.code, error.detail), ("wipe-unverified", "not verified: sda"))
-        [made] = error.data["disks"]  # type: ignore[misc]
+        made = certificate(error.data)
         self.assertEqual((made["verified"], made["sampled"]["wrong"]), (False, 2))
 
     def test_a_disk_that_is_busy(self) -> None:
@@ -301,7 +308,7 @@ class SecureTests(WipeCase):
         self.disk = Stuck
         made = self.one(WipeMode.SECURE)
         self.assertEqual((made["method"], made["verified"]), ("", False))
-        self.assertEqual(made["leaves_out"][0], "everything")  # type: ignore[index]
+        self.assertEqual(made["leaves_out"][0], "everything")
 
     def nvme(self, oacs: int, fna: int) -> None:
         self.device = evolve(self.device, name="nvme0n1", transport="nvme")
@@ -356,7 +363,7 @@ class SecureTests(WipeCase):
         other = evolve(self.device, name="nvme0n2", serial="S2", path="/nonexistent")
         self.devices.append(other)
         result = self.wiped(WipeMode.SECURE, "nvme0n1")
-        [made] = result["disks"]  # type: ignore[misc]
+        made = certificate(result)
         self.assertEqual(self.formats(), [])
         self.assertEqual(made["method"], "overwrite")
 

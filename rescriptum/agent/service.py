@@ -332,6 +332,13 @@ class AgentService(Service):
             self._link.reporter.inventory(found)
             self._link.posting.flush()
 
+    async def told(self) -> bool:
+        """:returns: whether the gateway has every result."""
+        if self._recording is None or self._link is None:
+            return True
+        self._link.posting.flush()
+        return not await self._recording.unacknowledged()
+
     # What it is at.
 
     async def status(self) -> JSON:

@@ -86,8 +86,6 @@ class Result:
     data: JSON = field(factory=dict)
 
 
-
-
 @frozen
 class AttestedResult:
     """What the node key signs of a result that is to be attested."""

@@ -60,6 +60,7 @@ class Surroundings:
     :ivar sleep: for so many seconds. :ivar every: calls something each so many seconds, and
         returns what ends that.
     :ivar workers: for what a disk may take its time with.
+    :ivar written: told of the disk that has an image now.
     """
 
     devices: Callable[[], Awaitable[Sequence[BlockDevice]]]
@@ -69,6 +70,7 @@ class Surroundings:
     every: Callable[[float, Callable[[], None]], Callable[[], None]]
     tools: Tools
     workers: Workers
+    written: Callable[[BlockDevice], None]
 
 
 @frozen
@@ -116,6 +118,7 @@ class WriteImage(MachineKind):
             await around.workers.run(disk.close)
         # Only now: the kernel reads no table anew while somebody has the disk for himself.
         warnings = await self._settled(device, table.startswith(_GPT))
+        around.written(device)
         return {
             "disk": device.name,
             "serial": device.serial,

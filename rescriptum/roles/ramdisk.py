@@ -1,17 +1,20 @@
 """The ramdisk agent: one boot of one machine, on behalf of a workflow."""
 
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve
 from twisted.application.service import IService
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 
 from .. import __version__, logs
 from ..agent.bootclock import corrected, said
-from ..agent.booted import Booted
+from ..agent.booted import INSTALLED_CONFIG, INSTALLED_KEY, Booted, installed
 from ..agent.character import Character
 from ..agent.client import GatewayClient
 from ..agent.kinds import AnyKind
@@ -20,15 +23,36 @@ from ..agent.service import AgentService
 from ..cache.client import HostPolicy, ImageClient, Pull
 from ..cache.responses import parsed
 from ..contract.joining import Role
+from ..contract.refusals import Rejected
+from ..contract.structure import JSON
+from ..errors import RescriptumError
 from ..interfaces import Sink
 from ..net.clocks import boottime
 from ..net.connections import Connections
 from ..net.pinning import gateway_policy
 from ..net.processes import Reactor as ProcessReactor
 from ..net.workers import WorkerPool
+from ..ramdisk.collecting import CollectInventory
+from ..ramdisk.disks import BlockDevice
+from ..ramdisk.hardware.inventory import inventory
+from ..ramdisk.hardware.store import KernelFiles
 from ..ramdisk.imaging import Surroundings, WriteImage
+from ..ramdisk.installed.ext import ExtFiles
+from ..ramdisk.installed.fat import FatFiles
+from ..ramdisk.installed.files import Files
+from ..ramdisk.installed.mounted import MountedFiles
+from ..ramdisk.installed.partitions import EXT, FAT, MOUNTED
+from ..ramdisk.installed.store import Beneath, Scratch
+from ..ramdisk.kexec import Around as Starting
+from ..ramdisk.kexec import StartInstalled
+from ..ramdisk.power import Leave
 from ..ramdisk.runner import ProcessTools
-from ..ramdisk.store import BlockDevices
+from ..ramdisk.seeding import Around as Seeding
+from ..ramdisk.seeding import WriteSeed
+from ..ramdisk.store import BlockDevices, InstalledDisk
+from ..ramdisk.tools import Tools
+from ..ramdisk.wipe.erasing import Around as Wiping
+from ..ramdisk.wiping import WipeDisks
 from ..web.local import LocalService
 from ..web.site import Site
 from .root import Root
@@ -36,6 +60,9 @@ from .site import SOCKET, STATUS, Reactor, end
 
 #: Threads for what a disk may take its time with.
 DISK_THREADS = 3
+#: Seconds that a result may take to reach the gateway before a machine leaves, and between looks.
+TELLING, TELLING_PAUSE = 20.0, 0.5
+SYSRQ = Path("/proc/sysrq-trigger")
 
 _log = Logger()
 
@@ -58,30 +85,101 @@ class Machine:
 
     def __init__(self, booted: Booted, reactor: RamdiskReactor, root: Path) -> None:
         """:param root: below which ``/proc``, ``/sys`` and ``/dev`` are."""
+        self._booted = booted
         self._reactor = reactor
         self._cache = "" if booted.cache is None else booted.cache.to_text()
         self._disk = WorkerPool(reactor, "disk", DISK_THREADS)
         self._writer = WorkerPool(reactor, "image", 1)
         self.pools = [self._disk, self._writer]
         self._tools = ProcessTools(reactor)
+        self._kernel = KernelFiles(root)
         self._devices = BlockDevices(root, self._tools)
+        data = booted.agent.data_dir
+        self._installed = InstalledDisk(data / "installed", self._devices)
+        self._scratch = Scratch(data / "scratch")
+        self._mount = data / "mnt"
         self._images = ImageClient(reactor, HostPolicy(), self._disk, self._writer)
 
-    def character(self, own: Character) -> Character:
-        """:returns: what it makes of an agent that does nothing to its machine."""
-        return evolve(own, kinds=(*own.kinds, *self._kinds()))
+    def character(self, own: Character, told: Callable[[], Awaitable[bool]]) -> Character:
+        """
+        :param told: whether the gateway has every result of the agent.
+        :returns: what it makes of an agent that does nothing to its machine.
+        """
+        leaving = Leaving(told, self._sleep, self._tools, self._reactor.seconds)
+        kinds = (*own.kinds, *self._kinds(leaving))
+        return evolve(own, kinds=kinds, inventory=self.inventory)
 
-    def _kinds(self) -> tuple[AnyKind, ...]:
-        around = Surroundings(
-            self._devices.all,
-            self._devices.open,
+    def _kinds(self, leaving: "Leaving") -> tuple[AnyKind, ...]:
+        devices, tools, workers = self._devices, self._tools, self._disk
+        images = Surroundings(
+            devices.all,
+            devices.open,
             self._pull,
             self._sleep,
             self._every,
-            self._tools,
-            self._disk,
+            tools,
+            workers,
+            self._installed.written,
         )
-        return (WriteImage(around, self._cache),)
+        wiping = Wiping(
+            devices.open, tools, workers, lambda: secrets.randbits(32), self._reactor.seconds
+        )
+        starting = Starting(
+            self._installed.find,
+            self._files,
+            tools,
+            lambda: self._kernel.kexec_loaded,
+            leaving.run,
+            self._kernel.systemd,
+            lambda: [each.name for each in self._kernel.nics()],
+        )
+        joining = {
+            INSTALLED_CONFIG: installed(self._booted.agent),
+            INSTALLED_KEY: self._booted.jwk,
+        }
+        return (
+            WipeDisks(devices.all, wiping),
+            WriteImage(images, self._cache),
+            WriteSeed(Seeding(self._installed.find, self._files), joining),
+            StartInstalled(starting),
+            CollectInventory(self.inventory),
+            Leave("power.off", lambda: leaving.trigger("o")),
+            Leave("power.reboot", lambda: leaving.trigger("b")),
+        )
+
+    async def inventory(self) -> JSON:
+        """:returns: what the machine is made of, and what could not be found out."""
+        kernel, warnings, devices, lan = self._kernel, [], tuple[BlockDevice, ...](), b""
+        try:
+            devices = await self._devices.all()
+        except RescriptumError as e:
+            warnings.append(str(e))
+        if kernel.has_bmc:
+            try:
+                lan = (await self._tools.run("ipmitool", "lan", "print")).stdout
+            except RescriptumError as e:
+                warnings.append(str(e))
+
+        def read() -> JSON:
+            cpuinfo, meminfo = kernel.read("proc/cpuinfo"), kernel.read("proc/meminfo")
+            return inventory(
+                kernel.dmi(), cpuinfo, meminfo, kernel.nics(), devices, kernel.gpus(), lan, warnings
+            )
+
+        return await self._disk.run(read)
+
+    def _files(self, place: BlockDevice) -> Files:
+        """:raises Rejected: ``not-found`` for a file system that nothing is written to."""
+        if place.filesystem in EXT:
+            return ExtFiles(place.path, self._tools, self._scratch)
+        if place.filesystem == FAT:
+            return FatFiles(place.path, self._tools, self._scratch)
+        if place.filesystem in MOUNTED:
+            self._mount.mkdir(mode=0o700, exist_ok=True)
+            beneath = Beneath(self._mount)
+            where = str(self._mount)
+            return MountedFiles(place.path, where, beneath, self._tools, self._scratch, self._disk)
+        raise Rejected("not-found", f"{place.name}: nothing is written to {place.filesystem}")
 
     def _pull(self, url: str, sink: Sink) -> Pull:
         return self._images.pull(parsed(url), sink, _room)
@@ -92,8 +190,61 @@ class Machine:
     def _every(self, seconds: float, call: Callable[[], None]) -> Callable[[], None]:
         looping = LoopingCall(call)
         looping.clock = self._reactor
-        looping.start(seconds)
-        return looping.stop
+        looping.start(seconds).addErrback(
+            lambda failure: _log.failure("Telling how far it has come", failure)
+        )
+        return lambda: looping.stop() if looping.running else None
+
+
+class Leaving:
+    """Leaves this system, once the gateway has the result of the command that said so."""
+
+    def __init__(
+        self,
+        told: Callable[[], Awaitable[bool]],
+        sleep: Callable[[float], Awaitable[None]],
+        tools: Tools,
+        seconds: Callable[[], float],
+    ) -> None:
+        self._told = told
+        self._sleep = sleep
+        self._tools = tools
+        self._seconds = seconds
+
+    def run(self, steps: Sequence[tuple[str, ...]]) -> None:
+        """:param steps: programs: the last one leaves."""
+        self._after(self._programs(steps))
+
+    def trigger(self, key: str) -> None:
+        """:param key: of the kernel's own console: it needs no program."""
+        self._after(self._keys(key))
+
+    def _after(self, leave: Coroutine[Any, Any, None]) -> None:
+        async def waiting() -> None:
+            until = self._seconds() + TELLING
+            await self._sleep(TELLING_PAUSE)  # the result itself has to be there first
+            while not await self._told() and self._seconds() < until:
+                await self._sleep(TELLING_PAUSE)
+            await leave
+
+        leaving = Deferred.fromCoroutine(waiting())
+        leaving.addErrback(lambda failure: _log.failure("Leaving", failure))
+
+    async def _programs(self, steps: Sequence[tuple[str, ...]]) -> None:
+        for each in steps:
+            ran = await self._tools.run(*each)
+            if not ran.ok:
+                _log.error("{said}", said=ran.said)
+
+    async def _keys(self, key: str) -> None:
+        """What is written stays written: the kernel syncs first."""
+        for each in ("s", key):
+            SYSRQ.write_text(each)
+            await self._sleep(1.0)
+
+
+async def _room() -> None:
+    """A disk has the room that it has."""
 
 
 def _set_clock(booted: Booted) -> None:
@@ -105,10 +256,6 @@ def _set_clock(booted: Booted) -> None:
         time.clock_settime(time.CLOCK_REALTIME, now)
     except OSError as e:
         _log.error("The clock cannot be set: {reason}", reason=e.strerror)
-
-
-async def _room() -> None:
-    """A disk has the room that it has."""
 
 
 def make_ramdisk(
@@ -153,7 +300,10 @@ def make_ramdisk(
         _log.error("The agent cannot go on: {reason}", reason=reason)
         end(reactor, 1)
 
-    own = machine.character(own)
+    async def told() -> bool:
+        return await service.told()
+
+    own = machine.character(own, told)
     service = AgentService(reactor, agent, own, client, workers, booted.token, fails)
     service.setServiceParent(root)
     site = Site(StatusTree(service.status), reactor=reactor, limits=STATUS, workers=statuses)

@@ -20,7 +20,11 @@ class RamdiskCase(BootCase):
         here = self.here / "ram"
         here.mkdir(exist_ok=True)
         (here / "cmdline").write_text(f"{line}\n")
+        nic = here / "root/sys/class/net/eth0"
+        (nic / "device").mkdir(parents=True, exist_ok=True)
+        (nic / "address").write_text(f"{MAC}\n")
         files = ("--cmdline", str(here / "cmdline"), "--data-dir", str(here / "d"))
+        files += ("--root", str(here / "root"))
         made = AgentProcess(here, *files, *argv, entry=TWISTD, role="ramdisk")
         self.agents.append(made)
         return made

@@ -1,0 +1,81 @@
+"""ext2 to ext4 by debugfs: in user space, so that no kernel has to trust what an image brought."""
+
+import re
+from typing import Final
+
+from ..tools import Tools
+from .files import MOST, Entry, FilesTrouble, checked
+from .store import Scratch
+
+#: Seconds that one call may take.
+_CALL: Final = 120.0
+#: A line of ``ls -p``: /inode/mode/uid/gid/name/size/.
+_LINE: Final = re.compile(rb"/(\d+)/(\d{6})/\d+/\d+/([^/]+)/(\d*)/")
+_REGULAR: Final = b"10"
+
+
+class ExtFiles:
+    """Satisfies :class:`rescriptum.ramdisk.installed.files.Files`."""
+
+    def __init__(self, device: str, tools: Tools, scratch: Scratch) -> None:
+        self._device = device
+        self._tools = tools
+        self._scratch = scratch
+
+    async def listed(self, directory: str) -> tuple[Entry, ...]:
+        """:raises FilesTrouble: when it cannot be read."""
+        path = "/" + "/".join(checked(directory, top=True))
+        printed = await self._debugfs(f'ls -p "{path}"')
+        found = (_LINE.fullmatch(line) for line in printed.splitlines()[:MOST])
+        return tuple(
+            Entry(each[3].decode("utf-8", "replace"), each[2].startswith(_REGULAR))
+            for each in found
+            if each is not None
+        )
+
+    async def copied(self, path: str, name: str) -> str:
+        """:raises FilesTrouble: when there is no such file."""
+        asked, copy = "/" + "/".join(checked(path)), self._scratch.path(name)
+        self._scratch.remove(name)
+        await self._debugfs(f'dump "{asked}" "{copy}"')
+        if not self._scratch.size(name):
+            raise FilesTrouble(f"{self._device}: no file {asked}")
+        return copy
+
+    async def write(self, path: str, data: bytes, mode: int) -> None:
+        """:raises FilesTrouble: unless it can be read back."""
+        *directories, name = checked(path)
+        source = self._scratch.path("written")
+        self._scratch.write("written", data)
+        script, here = [], ""
+        for each in directories:
+            here = f"{here}/{each}"
+            script.append(f'mkdir "{here}"')  # it complains where there is one
+        script += [
+            f'cd "{here or "/"}"',
+            f'rm "{name}"',
+            f'write "{source}" "{name}"',
+            f'sif "{name}" mode 0{0o100000 | mode:o}',
+            f'sif "{name}" uid 0',
+            f'sif "{name}" gid 0',
+        ]
+        commands = "".join(f"{line}\n" for line in script).encode()
+        ran = await self._tools.run(
+            "debugfs", "-w", "-f", "/dev/stdin", self._device, stdin=commands, seconds=_CALL
+        )
+        if not ran.ok:
+            raise FilesTrouble(ran.said)
+        await self.copied(path, "read")
+        if self._scratch.read("read", len(data) + 1) != data:
+            raise FilesTrouble(f"{self._device}: {path} is not what was written")
+        for each in ("written", "read"):
+            self._scratch.remove(each)
+
+    async def _debugfs(self, request: str) -> bytes:
+        ran = await self._tools.run("debugfs", "-R", request, self._device, seconds=_CALL)
+        if not ran.ok:
+            raise FilesTrouble(ran.said)
+        return ran.stdout
+
+    async def done(self) -> None:
+        """debugfs has written everything when it ends."""
