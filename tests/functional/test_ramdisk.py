@@ -23,8 +23,8 @@ class RamdiskCase(BootCase):
         nic = here / "root/sys/class/net/eth0"
         (nic / "device").mkdir(parents=True, exist_ok=True)
         (nic / "address").write_text(f"{MAC}\n")
-        files = ("--cmdline", str(here / "cmdline"), "--data-dir", str(here / "d"))
-        files += ("--root", str(here / "root"))
+        given = {"cmdline": "cmdline", "data-dir": "d", "root": "root"}
+        files = [f"--{option}={here / name}" for option, name in given.items()]
         made = AgentProcess(here, *files, *argv, entry=TWISTD, role="ramdisk")
         self.agents.append(made)
         return made

@@ -49,8 +49,10 @@ class ExtFiles:
         self._scratch.write("written", data)
         script, here = [], ""
         for each in directories:
+            # One that is there must not be made: debugfs says so, and leaves a lost inode behind.
+            if all(entry.name != each for entry in await self.listed(here or "/")):
+                script.append(f'mkdir "{here}/{each}"')
             here = f"{here}/{each}"
-            script.append(f'mkdir "{here}"')  # it complains where there is one
         script += [
             f'cd "{here or "/"}"',
             f'rm "{name}"',

@@ -1,0 +1,297 @@
+"""Tests for what an image brought: its partitions, its kernels, and files in it."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SkipTest, SynchronousTestCase, TestCase
+
+from rescriptum.contract.refusals import Rejected
+from rescriptum.errors import Malformed
+from rescriptum.net.processes import Reactor
+from rescriptum.ramdisk.disks import BlockDevice
+from rescriptum.ramdisk.installed.ext import ExtFiles
+from rescriptum.ramdisk.installed.fat import FatFiles
+from rescriptum.ramdisk.installed.files import Entry, Files, FilesTrouble, checked
+from rescriptum.ramdisk.installed.kernels import Kernel, newest
+from rescriptum.ramdisk.installed.mounted import MountedFiles
+from rescriptum.ramdisk.installed.partitions import boots_of, labelled, root_of
+from rescriptum.ramdisk.installed.store import Beneath, Scratch
+from rescriptum.ramdisk.runner import ProcessTools
+from rescriptum.ramdisk.tools import Ran
+from tests.ramdiskcases import MemoryTools
+from tests.webclient import InlineWorkers
+
+_T = TypeVar("_T")
+PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+GIB = 1 << 30
+
+
+def part(name: str, filesystem: str, size: int = GIB, label: str = "") -> BlockDevice:
+    return BlockDevice(name, f"/dev/{name}", "part", size, filesystem=filesystem, label=label)
+
+
+def disk(*parts: BlockDevice) -> BlockDevice:
+    return BlockDevice("sda", "/dev/sda", "disk", 100 * GIB, holds=parts)
+
+
+class PartitionsTests(SynchronousTestCase):
+    def test_the_root(self) -> None:
+        """By its type, its label, and then its size."""
+        esp, boot = part("sda1", "vfat", label="EFI"), part("sda2", "ext4", 9 * GIB, "boot")
+        data, root = part("sda3", "xfs", 50 * GIB), part("sda4", "ext4", 5 * GIB)
+        typed = evolve(root, part_type="4f68bce3-e8cd-4db1-96e7-fbcaf984b709")
+        named = evolve(root, label="cloudimg-rootfs")
+        self.assertEqual(root_of(disk(esp, boot, data, typed)), typed)
+        self.assertEqual(root_of(disk(esp, boot, data, named)), named)
+        self.assertEqual(root_of(disk(esp, boot, data, root)), data)
+        self.assertEqual(root_of(disk(esp, boot, root)), root)
+        self.assertEqual(root_of(disk(boot)), boot)
+
+    def test_no_table(self) -> None:
+        whole = evolve(disk(), filesystem="ext4")
+        self.assertEqual(root_of(whole), whole)
+
+    def test_no_root(self) -> None:
+        with self.assertRaises(Rejected) as caught:
+            root_of(disk(part("sda1", "vfat"), part("sda2", "")))
+        self.assertEqual(
+            caught.exception.detail,
+            "sda: no root file system: sda1 (vfat), sda2 (nothing)",
+        )
+
+    def test_labels(self) -> None:
+        """W298: in either case."""
+        seed = part("sda1", "vfat", label="CIDATA")
+        self.assertEqual(labelled(disk(seed), "cidata"), seed)
+        self.assertIsNone(labelled(disk(seed), "oem"))
+
+    def test_where_kernels_are(self) -> None:
+        esp, boot, root = part("a", "vfat"), part("b", "ext4", label="boot"), part("c", "xfs")
+        self.assertEqual(
+            boots_of(disk(esp, boot, root), root), ((root, "/boot"), (boot, "/"), (esp, "/"))
+        )
+
+
+class KernelsTests(SynchronousTestCase):
+    def found(self, *names: str, directory: str = "/boot") -> Kernel | None:
+        return newest([Entry(each, True) for each in names], directory)
+
+    def test_the_newest(self) -> None:
+        """By numbers: 13 is above 9."""
+        found = self.found(
+            "vmlinuz-6.1.0-9-amd64",
+            "vmlinuz-6.1.0-13-amd64",
+            "initrd.img-6.1.0-13-amd64",
+            "initrd.img-6.1.0-9-amd64",
+        )
+        self.assertEqual(
+            found, Kernel("/boot/vmlinuz-6.1.0-13-amd64", "/boot/initrd.img-6.1.0-13-amd64")
+        )
+
+    def test_the_one_without_a_version(self) -> None:
+        found = self.found("vmlinuz", "initrd.img", "vmlinuz-9")
+        self.assertEqual(found, Kernel("/boot/vmlinuz", "/boot/initrd.img"))
+
+    def test_red_hat(self) -> None:
+        """Not the rescue kernel; in the partition for it."""
+        found = self.found(
+            "vmlinuz-0-rescue-abcdef",
+            "vmlinuz-5.14.0-70.el9.x86_64",
+            "initramfs-5.14.0-70.el9.x86_64.img",
+            directory="/",
+        )
+        self.assertEqual(
+            found,
+            Kernel("/vmlinuz-5.14.0-70.el9.x86_64", "/initramfs-5.14.0-70.el9.x86_64.img"),
+        )
+
+    def test_links_are_passed_by(self) -> None:
+        entries = [Entry("vmlinuz", False), Entry("vmlinuz-1", True)]
+        self.assertEqual(newest(entries, "/boot"), Kernel("/boot/vmlinuz-1", None))
+
+    def test_none(self) -> None:
+        self.assertIsNone(self.found("grub", "config-6"))
+
+
+class CheckedTests(SynchronousTestCase):
+    def test_paths(self) -> None:
+        self.assertEqual(checked("/etc//a/b"), ("etc", "a", "b"))
+        self.assertEqual(checked("/", top=True), ())
+
+    def test_what_leads_elsewhere(self) -> None:
+        """Also for a tool that reads it as its own words."""
+        for path in (
+            *("", "etc/a", "/", "/..", "/a/../b", "/a/./b", '/a"b', "/a\nrm b", "/a\\b"),
+            *("/a*", "/a?", "/-f", "/a/-f", "/a\x1b", f"/{'a' * 1100}"),
+        ):
+            self.assertRaises(Malformed, checked, path)
+
+    @given(st.text())
+    def test_whatever_comes(self, path: str) -> None:
+        try:
+            parts = checked(path)
+        except Malformed:
+            return
+        self.assertNotIn("..", parts)
+
+
+class ScratchTests(SynchronousTestCase):
+    def test_a_file(self) -> None:
+        """Nobody else reads it, and no link is followed."""
+        scratch = Scratch(Path(self.mktemp()))
+        scratch.write("a", b"secret")
+        self.assertEqual(os.stat(scratch.path("a")).st_mode & 0o777, 0o600)
+        self.assertEqual((scratch.read("a", 100), scratch.size("a")), (b"secret", 6))
+        scratch.remove("a")
+        scratch.remove("a")
+        self.assertEqual((scratch.read("a", 100), scratch.size("a")), (b"", 0))
+
+
+class BeneathTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.outside, self.top = Path(self.mktemp()), Path(self.mktemp())
+        self.outside.mkdir()
+        self.top.mkdir()
+        (self.outside / "a").write_bytes(b"of this host")
+        self.beneath = Beneath(self.top)
+
+    def test_write_and_read(self) -> None:
+        self.beneath.write(("etc", "a"), b"one", 0o640)
+        self.beneath.write(("etc", "a"), b"two", 0o600)
+        self.assertEqual(self.beneath.read(("etc", "a"), 10), b"two")
+        self.assertEqual((self.top / "etc/a").stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.beneath.listed(("etc",)), [("a", True)])
+        self.assertEqual(self.beneath.listed(("nope",)), [])
+
+    def test_links_lead_nowhere(self) -> None:
+        """Not of a directory, and not of the file itself: that is replaced."""
+        (self.top / "etc").symlink_to(self.outside.absolute())
+        self.assertRaises(OSError, self.beneath.write, ("etc", "a"), b"x", 0o600)
+        self.assertRaises(OSError, self.beneath.read, ("etc", "a"), 10)
+        self.assertEqual(self.beneath.listed(("etc",)), [])
+        (self.top / "b").symlink_to((self.outside / "a").absolute())
+        self.assertRaises(OSError, self.beneath.read, ("b",), 10)
+        self.assertRaises(OSError, self.beneath.copy, ("b",), self.mktemp())
+        self.beneath.write(("b",), b"mine", 0o600)
+        self.assertEqual((self.outside / "a").read_bytes(), b"of this host")
+        self.assertEqual(self.beneath.read(("b",), 10), b"mine")
+
+
+class MountedTests(SynchronousTestCase):
+    def files(self, tools: MemoryTools) -> MountedFiles:
+        top = Path(self.mktemp())
+        top.mkdir()
+        scratch = Scratch(Path(self.mktemp()))
+        return MountedFiles("/dev/sda1", "/mnt", Beneath(top), tools, scratch, InlineWorkers())
+
+    def test_mounted_for_as_long_as_it_takes(self) -> None:
+        """Without devices and set-user-ids; and let go of."""
+        tools = MemoryTools()
+        files = self.files(tools)
+        self.done(files.done())
+        self.done(files.write("/etc/a", b"x", 0o600))
+        self.assertEqual(self.done(files.listed("/etc")), (Entry("a", True),))
+        self.done(files.done())
+        mount = ("mount", "-o", "rw,nodev,nosuid,noexec", "/dev/sda1", "/mnt")
+        self.assertEqual(tools.asked, [mount, ("umount", "/mnt")])
+
+    def test_what_cannot_be(self) -> None:
+        tools = MemoryTools({("mount",): Ran(("mount",), 32, stderr="wrong fs type")})
+        self.fails(self.files(tools).listed("/etc"))
+        tools = MemoryTools({("umount",): Ran(("umount",), 32, stderr="target is busy")})
+        files = self.files(tools)
+        self.done(files.listed("/etc"))
+        self.fails(files.done())
+        self.fails(self.files(MemoryTools()).copied("/nope", "a"))
+
+    def done(self, work: Coroutine[Any, Any, _T]) -> _T:
+        made: _T = self.successResultOf(Deferred.fromCoroutine(work))
+        return made
+
+    def fails(self, work: Coroutine[Any, Any, object]) -> None:
+        self.failureResultOf(Deferred.fromCoroutine(work), FilesTrouble)
+
+
+class RealFilesTests(TestCase):
+    """The tools themselves, on file systems in files."""
+
+    def setUp(self) -> None:
+        missing = [
+            each
+            for each in ("mke2fs", "debugfs", "mkfs.vfat", "mcopy")
+            if shutil.which(each, path=PATH) is None
+        ]
+        if missing:
+            raise SkipTest(f"not installed: {', '.join(missing)}")
+        self.here = Path(self.mktemp()).absolute()
+        self.here.mkdir()
+        self.tools = ProcessTools(cast(Reactor, reactor), PATH)
+        self.scratch = Scratch(self.here / "scratch")
+
+    def run_tool(self, *argv: str | Path) -> None:
+        found = shutil.which(str(argv[0]), path=PATH)
+        assert found is not None
+        subprocess.run([found, *map(str, argv[1:])], check=True, capture_output=True)
+
+    def ext(self) -> Files:
+        tree = self.here / "tree"
+        (tree / "boot").mkdir(parents=True)
+        (tree / "boot/vmlinuz-1").write_bytes(b"kernel" * 1000)
+        (tree / "boot/vmlinuz").symlink_to("vmlinuz-1")
+        self.run_tool("mke2fs", "-q", "-t", "ext4", "-d", tree, self.here / "ext", "8m")
+        return ExtFiles(str(self.here / "ext"), self.tools, self.scratch)
+
+    def fat(self) -> Files:
+        path = self.here / "fat"
+        with path.open("wb") as file:
+            file.truncate(8 << 20)
+        self.run_tool("mkfs.vfat", "-n", "CIDATA", path)
+        return FatFiles(str(path), self.tools, self.scratch)
+
+    async def test_ext(self) -> None:
+        files = self.ext()
+        found = await files.listed("/boot")
+        self.assertEqual(newest(found, "/boot"), Kernel("/boot/vmlinuz-1", None))
+        self.assertEqual(await files.listed("/nope"), ())
+        copy = await files.copied("/boot/vmlinuz-1", "kernel")
+        self.assertEqual(Path(copy).read_bytes(), b"kernel" * 1000)
+        await self.write_and_read(files)
+        told = await self.tools.run("debugfs", "-R", "stat /a/b/file", str(self.here / "ext"))
+        self.assertIn(b"Mode:  0640", told.stdout)
+        self.run_tool("e2fsck", "-f", "-n", self.here / "ext")
+
+    async def test_fat(self) -> None:
+        files = self.fat()
+        await self.write_and_read(files)
+        await files.write("/user-data", b"#cloud-config\n", 0o600)
+        self.assertEqual({each.name for each in await files.listed("/")}, {"a", "user-data"})
+
+    async def write_and_read(self, files: Files) -> None:
+        for data in (b"first\0\xff" * 5000, b"second"):
+            await files.write("/a/b/file", data, 0o640)
+            copy = await files.copied("/a/b/file", "copy")
+            self.assertEqual(Path(copy).read_bytes(), data)
+        with self.assertRaises(FilesTrouble):
+            await files.copied("/a/b/other", "copy")
+        self.assertEqual(self.scratch.size("written"), 0)
+        await files.done()
+
+    async def test_no_file_system(self) -> None:
+        """What is there is none: it is said, by the tool's own words."""
+        path = self.here / "nothing"
+        path.write_bytes(bytes(1 << 20))
+        for files in (
+            ExtFiles(str(path), self.tools, self.scratch),
+            FatFiles(str(path), self.tools, self.scratch),
+        ):
+            with self.assertRaises(FilesTrouble):
+                await files.write("/a", b"x", 0o600)
