@@ -132,8 +132,13 @@ def observer(show: str, file: str) -> ILogObserver:
     return Lines(opened(file), show)
 
 
-def json_line(event: LogEvent) -> str:
-    """:returns: ``event`` with all its fields, as one line of JSON."""
+def json_line(event: LogEvent) -> str | None:
+    """
+    :returns: ``event`` with all its fields, as one line of JSON; None: it tells nobody anything:
+        Twisted speaks of a factory for every request that a client makes.
+    """
+    if "factory" in event and str(event.get("log_namespace")).startswith("twisted."):
+        return None
     failure = event.get("log_failure")
     shown = {
         **{name: value for name, value in event.items() if not name.startswith("log_")},

@@ -197,3 +197,41 @@ if __name__ == "__main__":
     wanted: list[Callable[[], Path]] = [loaders, *trees, *rest]
     for each in wanted:
         sys.stdout.write(f"{each()}\n")
+
+
+def ramdisk() -> Path:
+    """
+    The ramdisk as ``ramdisk/build.sh`` makes it, kept for as long as its recipe is the same, and
+    this package as it is now laid over it: a kernel takes one archive after the other.
+    """
+    recipes = [CHECKOUT / "ramdisk" / name for name in ("build.sh", "prune.sh", "udhcpc.sh")]
+    requirements = (CHECKOUT / "setup.cfg").read_text().partition("install_requires")[2]
+
+    def make(path: Path) -> None:
+        # Packed quickly: it is made for one run as often as not.
+        _call(CHECKOUT / "ramdisk" / "build.sh", "--out", path, "--python", sys.executable,
+              "--level", "3")  # fmt: skip
+
+    recipe = [*(each.read_bytes() for each in recipes), requirements]
+    return _made("ramdisk", recipe, make)
+
+
+def ramdisk_of_today(directory: Path) -> Path:
+    """:param directory: gets a kernel and an initrd. :returns: it."""
+    built = ramdisk()
+    top = "usr/lib/python3/dist-packages"
+    files = []
+    for below in ("rescriptum", "twisted/plugins"):
+        for path in sorted((CHECKOUT / below).rglob("*")):
+            name = f"{top}/{path.relative_to(CHECKOUT)}"
+            if path.is_dir() and path.name != "__pycache__":
+                files.append((name, 0o040755, b""))
+            elif path.suffix in (".py", ".toml"):
+                files.append((name, 0o100644, path.read_bytes()))
+    shutil.copy(built / "vmlinuz", directory / "vmlinuz")
+    with (directory / "initrd.img").open("wb") as file:
+        file.write((built / "initrd.img").read_bytes())
+        file.write(bytes(-file.tell() % 4))
+        init = ("init", 0o100755, (CHECKOUT / "ramdisk" / "init").read_bytes())
+        file.write(_archive([(f"{top}/rescriptum", 0o040755, b""), *files, init]))
+    return directory

@@ -42,6 +42,20 @@ class Firmware(Enum):
         return "ttyAMA0" if self.arm64 else "ttyS0"
 
 
+class Drive(Enum):
+    """What a disk is to its machine."""
+
+    VIRTIO = "virtio-blk-pci"
+    NVME = "nvme"
+    AHCI = "ide-hd"
+
+    def devices(self, more: str) -> list[str]:
+        """:param more: of the device."""
+        if self is Drive.AHCI:
+            return ["-device", "ich9-ahci,id=ahci", "-device", f"ide-hd,bus=ahci.0,{more}"]
+        return ["-device", f"{self.value},{more}"]
+
+
 @frozen
 class Machine:
     """
@@ -51,6 +65,8 @@ class Machine:
     :ivar removable: an image that it boots before all else: in a drive if it is a ``disc``, else
         a stick.
     :ivar disk_first: whether it boots its disk before the network.
+    :ivar drive: what its disk is to it.
+    :ivar processors: how many it has.
     """
 
     firmware: Firmware
@@ -60,6 +76,8 @@ class Machine:
     removable: Path | None = None
     disc: bool = False
     disk_first: bool = False
+    drive: Drive = Drive.VIRTIO
+    processors: int = 1
 
     def command(self, tap: str, directory: Path) -> list[str]:
         """:param directory: gets the serial log and the machine's own flash."""
@@ -79,7 +97,7 @@ class Machine:
             f"qemu-system-{'aarch64' if self.firmware.arm64 else 'x86_64'}",
             *("-M", board),
             *("-cpu", "cortex-a57" if self.firmware.arm64 else "max"),
-            *("-smp", "1", "-m", str(self.memory)),
+            *("-smp", str(self.processors), "-m", str(self.memory)),
             *("-accel", "kvm" if self._kvm() else "tcg,thread=multi"),
             *("-display", "none", "-nodefaults", "-monitor", "none", "-no-reboot"),
             *("-serial", f"file:{directory / 'serial.log'}"),
@@ -99,7 +117,7 @@ class Machine:
         if self.disk is not None:
             argv += [
                 *("-drive", f"if=none,id=d0,format=raw,snapshot=on,file={self.disk}"),
-                *("-device", f"virtio-blk-pci,drive=d0,bootindex={disk}"),
+                *self.drive.devices(f"drive=d0,serial=disk1,bootindex={disk}"),
             ]
         if uefi:
             code, pristine = self._flash()

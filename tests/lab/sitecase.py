@@ -1,5 +1,7 @@
 """A site: a DHCP server that knows nothing of booting, and our agent with proxy DHCP beside it."""
 
+from pathlib import Path
+
 from . import assets, peers, sites
 from .boots import MAC, fields
 from .captures import ACK, OFFER, DHCPMessage, HTTPRequest, TFTPRequest
@@ -29,9 +31,13 @@ class SiteTestCase(NetworkTestCase):
             self.agent = self.agent_named("a")
             self.agent.until("active")
 
+    def ramdisk(self) -> Path | None:
+        """:returns: kernel and initrd that machines boot; None: those that say their marker."""
+        return None
+
     def agent_named(self, name: str) -> sites.SiteAgent:
         """:returns: started."""
-        agent = sites.SiteAgent(self.network, name, self.gateway)
+        agent = sites.SiteAgent(self.network, name, self.gateway, self.ramdisk())
         self.addCleanup(agent.remove)
         agent.start()
         return agent

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import assets, peers
 from .assets import CHECKOUT
-from .network import DHCP, MASK, Network, Running, wait_for
+from .network import DHCP, MASK, NETWORK, Network, Running, wait_for
 
 UPLINK, GATEWAY, GATEWAY_PORT = "br2", "10.79.0.5", 8443
 AGENTS = {"a": "10.77.0.11", "b": "10.77.0.12"}
@@ -125,7 +125,11 @@ class SiteAgent(peers.Logged):
     :ivar address: where machines reach it.
     """
 
-    def __init__(self, network: Network, name: str, gateway: Gateway) -> None:
+    def __init__(
+        self, network: Network, name: str, gateway: Gateway, ramdisk: Path | None = None
+    ) -> None:
+        """:param ramdisk: kernel and initrd of x86_64; None: one that says its marker."""
+        self._ramdisk = ramdisk
         self.name, self.address = name, AGENTS[name]
         self.url = f"http://{self.address}:{PORT}"
         self._network = network
@@ -141,7 +145,7 @@ class SiteAgent(peers.Logged):
 
     def start(self) -> None:
         """Join, with a token of the operator's; returns when it runs."""
-        trees = {"": assets.tree("amd64"), "_arm64": assets.tree("arm64")}
+        trees = {"": self._ramdisk or assets.tree("amd64"), "_arm64": assets.tree("arm64")}
         ramdisks = [
             f'{key}{suffix} = "{tree / name}"'
             for suffix, tree in trees.items()
@@ -231,6 +235,13 @@ def far(network: Network, agent: SiteAgent, relay: str = "dnsmasq") -> None:
         argv += servers
     running = network.spawn("relay", "relay", argv)
     running.wait_for("DHCP relay" if relay == "dnsmasq" else "Sending on", 10)
+
+
+def routed(network: Network, agent: SiteAgent) -> None:
+    """Machines reach the gateway through the agent's host, as the DHCP server tells them."""
+    network.forward(agent.name)
+    network.route("gw", NETWORK, _AGENTS_UPLINK[agent.name])
+    peers.dnsmasq(network, f"dhcp-option=3,{agent.address}")
 
 
 def plain_dhcp(network: Network, server: str = "dnsmasq") -> Running:
