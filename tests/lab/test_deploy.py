@@ -6,12 +6,12 @@ from unittest import TestSuite
 
 from . import assets, sites
 from .boots import MAC
-from .case import ASKED, ASKED_FOR_ALL
+from .case import ASKED_FOR_ALL
 from .machines import Boot, Drive, Firmware, Machine
 from .network import Running, run, wait_for
 from .sitecase import SiteTestCase
 
-if not ASKED:
+if not ASKED_FOR_ALL:
     testSuite = TestSuite
 
 WEB, MIB = "10.79.0.6", 1 << 20
@@ -111,12 +111,8 @@ class DeployTests(DeployCase):
     def test_bios_and_nvme(self) -> None:
         self.deploys(Firmware.BIOS, Drive.NVME)
 
+    def test_uefi_and_virtio(self) -> None:
+        self.deploys(Firmware.UEFI_PXE, Drive.VIRTIO)
 
-if ASKED_FOR_ALL:
-
-    class EveryDeployTests(DeployCase):
-        def test_uefi_and_virtio(self) -> None:
-            self.deploys(Firmware.UEFI_PXE, Drive.VIRTIO)
-
-        def test_bios_and_ahci(self) -> None:
-            self.deploys(Firmware.BIOS, Drive.AHCI)
+    def test_bios_and_ahci(self) -> None:
+        self.deploys(Firmware.BIOS, Drive.AHCI)
