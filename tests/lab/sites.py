@@ -14,7 +14,7 @@ from typing import Any
 
 from . import assets, peers
 from .assets import CHECKOUT
-from .network import DHCP, MASK, NETWORK, Network, Running, wait_for
+from .network import DHCP, MASK, NETWORK, SERVER, Network, Running, wait_for
 
 UPLINK, GATEWAY, GATEWAY_PORT = "br2", "10.79.0.5", 8443
 AGENTS = {"a": "10.77.0.11", "b": "10.77.0.12"}
@@ -241,7 +241,9 @@ def routed(network: Network, agent: SiteAgent) -> None:
     """Machines reach the gateway through the agent's host, as the DHCP server tells them."""
     network.forward(agent.name)
     network.route("gw", NETWORK, _AGENTS_UPLINK[agent.name])
-    peers.dnsmasq(network, f"dhcp-option=3,{agent.address}")
+    # The router that the DHCP server tells of.
+    network.call(agent.name, ["ip", "addr", "add", f"{SERVER}/24", "dev", "eth0"])
+    peers.dnsmasq(network, "")
 
 
 def plain_dhcp(network: Network, server: str = "dnsmasq") -> Running:
