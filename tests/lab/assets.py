@@ -212,7 +212,7 @@ def ramdisk() -> Path:
         _call(CHECKOUT / "ramdisk" / "build.sh", "--out", path, "--python", sys.executable,
               "--level", "3")  # fmt: skip
 
-    recipe = [*(each.read_bytes() for each in recipes), requirements]
+    recipe: list[bytes | str] = [*(each.read_bytes() for each in recipes), requirements]
     return _made("ramdisk", recipe, make)
 
 

@@ -61,16 +61,15 @@ class ExtFiles:
             f'sif "{name}" uid 0',
             f'sif "{name}" gid 0',
         ]
-        commands = "".join(f"{line}\n" for line in script).encode()
-        ran = await self._tools.run(
-            "debugfs", "-w", "-f", "/dev/stdin", self._device, stdin=commands, seconds=_CALL
-        )
+        self._scratch.write("script", "".join(f"{line}\n" for line in script).encode())
+        commands = self._scratch.path("script")
+        ran = await self._tools.run("debugfs", "-w", "-f", commands, self._device, seconds=_CALL)
         if not ran.ok:
             raise FilesTrouble(ran.said)
         await self.copied(path, "read")
         if self._scratch.read("read", len(data) + 1) != data:
             raise FilesTrouble(f"{self._device}: {path} is not what was written")
-        for each in ("written", "read"):
+        for each in ("written", "read", "script"):
             self._scratch.remove(each)
 
     async def _debugfs(self, request: str) -> bytes:
