@@ -7,7 +7,7 @@ export PYTHONPATH = .
 export PYTHONDONTWRITEBYTECODE = 1
 
 .PHONY: help run loaders test trial check lint types docs reference smoke examples lab lab-all bench
-.PHONY: clean
+.PHONY: clean ramdisk
 
 help:  ## What each target does.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ run/answers:
 
 run/media:
 	mkdir -p run/media
+
+ramdisk: $(VENV)/.dev  ## Build the ramdisk into run/ramdisk (root, mmdebstrap, zstd, cpio).
+	ramdisk/build.sh --out run/ramdisk --python $(BIN)/python
 
 loaders: run/boot/SHA256SUMS  ## Assemble the loaders into run/boot.
 
