@@ -15,7 +15,7 @@ from rescriptum.agent.recording import Recording
 from rescriptum.agent.runner import RETRY, Runner
 from rescriptum.contract.commands import Command, Result
 from rescriptum.contract.joining import Role
-from rescriptum.contract.refusals import Rejected
+from rescriptum.contract.refusals import Incomplete, Rejected
 from rescriptum.contract.structure import JSON
 from rescriptum.testing import MemoryWorkers
 
@@ -142,6 +142,21 @@ class RunTests(RunnerCase):
         self.assertEqual(self.result(), Result(True, "ok", data={"text": "hello"}))
         self.assertEqual(self.around.told, 1)
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_idle(self) -> None:
+        """Only when what was taken has a result, and the journal that result."""
+        self.assertTrue(self.runner.idle)
+        self.take(slow())
+        self.assertFalse(self.runner.idle)
+        self.end("c1", {})
+        self.assertTrue(self.runner.idle)
+
+    def test_what_failed_in_part(self) -> None:
+        """Its result says what was done of it."""
+        self.take(slow())
+        self.slow.ends["c1"].errback(Incomplete("wipe-unverified", "sda", {"disks": ["sda"]}))
+        wanted = Result(False, "wipe-unverified", "sda", {"disks": ["sda"]})
+        self.assertEqual(self.result(), wanted)
 
     def test_journals_before_each_step(self) -> None:
         """Nothing begins, and nothing is told, before the disk has it."""

@@ -72,6 +72,11 @@ class Runner:
         self._pauses: set[Deferred[None]] = set()
         self._stopping = False
 
+    @property
+    def idle(self) -> bool:
+        """Whether every command that was taken has a result in the journal."""
+        return not self._jobs
+
     async def start(self) -> None:
         """
         Go on where the last process stopped: what it ran is over, what it had not begun is begun.

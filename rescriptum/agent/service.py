@@ -333,11 +333,11 @@ class AgentService(Service):
             self._link.posting.flush()
 
     async def told(self) -> bool:
-        """:returns: whether the gateway has every result."""
-        if self._recording is None or self._link is None:
+        """:returns: whether every command has a result, and the gateway has it."""
+        if self._recording is None or self._link is None or self._runner is None:
             return True
         self._link.posting.flush()
-        return not await self._recording.unacknowledged()
+        return self._runner.idle and not await self._recording.unacknowledged()
 
     # What it is at.
 
