@@ -5,11 +5,11 @@ from functools import partial
 from itertools import count
 from typing import TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.contract.commands import Result
+from rescriptum.contract.commands import Command, Result
 from rescriptum.contract.joining import Role, TrustBundle
 from rescriptum.contract.jose import digest
 from rescriptum.contract.keys import generate, public_jwk, trusted
@@ -18,7 +18,7 @@ from rescriptum.contract.structure import JSON
 from rescriptum.gateway import interlock
 from rescriptum.gateway.conducting import Means, cancel, start
 from rescriptum.gateway.conductor import Conductor
-from rescriptum.gateway.interlock import WIPE_SECONDS
+from rescriptum.gateway.interlock import POWER_SECONDS, WIPE_SECONDS
 from rescriptum.gateway.issuing import approved
 from rescriptum.gateway.peers import PATIENCE, Peers
 from rescriptum.gateway.plans import token_ref
@@ -31,7 +31,7 @@ from rescriptum.gateway.records import (
     Workflow,
     WorkflowState,
 )
-from rescriptum.gateway.signing import Draft, Worker
+from rescriptum.gateway.signing import Draft, Worker, enveloped
 from rescriptum.gateway.statements import approval, certificate
 from rescriptum.gateway.stores import (
     batches,
@@ -42,6 +42,7 @@ from rescriptum.gateway.stores import (
     machines,
     nodes,
     secrets,
+    tables,
     tokens,
     workflows,
 )
@@ -67,6 +68,13 @@ KINDS = [
     "seed.write",
     "boot.kexec",
 ]
+
+
+def off(address: str) -> JSON:
+    """:returns: what takes the power of whatever hangs on a BMC."""
+    return {"operation": "power.setPower", "address": address, "args": {"action": "off"}}
+
+
 MACHINE = Machine(
     "m1",
     "ber",
@@ -601,16 +609,120 @@ class InterlockBehaviour(Conducting):
     def test_of_another_machine(self) -> None:
         """Others are not held up; one that shares the BMC's address is."""
 
-        def asked(address: str) -> None:
-            payload: JSON = {
-                "operation": "power.setPower",
-                "address": address,
-                "args": {"action": "off"},
-            }
-            self.do(interlock.check, "node-2", "bmc.power", payload, int(self.now))
+        self.asked("192.0.2.10")
+        self.assertRaises(Rejected, self.asked, "192.0.2.9")
 
-        asked("192.0.2.10")
-        self.assertRaises(Rejected, asked, "192.0.2.9")
+    def asked(self, address: str) -> None:
+        self.do(interlock.check, "node-2", "bmc.power", off(address), int(self.now))
+
+    def alter(self, command: str, **values: object) -> None:
+        """Make a command one that had another past."""
+        mine = tables.commands.c.id == command
+        self.do(
+            lambda connection: connection.execute(
+                update(tables.commands).where(mine).values(values)
+            )
+        )
+
+    def test_however_its_bmc_is_spelt(self) -> None:
+        """A port that goes without saying, brackets, a mapped address: it is the same BMC."""
+        for address in ("192.0.2.9:443", "192.0.2.9:623", "[::ffff:192.0.2.9]", "192.0.2.9."):
+            self.assertRaises(Rejected, self.asked, address)
+        self.asked("192.0.2.9:8443")
+
+    def test_from_when_it_was_sent(self) -> None:
+        """One that waited a day for its approvers is under way as long as any other."""
+        self.alter(self.wipe.id, issued_at=int(self.now) - 86_400)
+        self.assertRaises(Rejected, self.asked, "192.0.2.9")
+        self.alter(self.wipe.id, delivered_at=int(self.now) - 86_400)
+        self.asked("192.0.2.9")
+        self.alter(self.wipe.id, journalled_at=int(self.now))
+        self.assertRaises(Rejected, self.asked, "192.0.2.9")
+
+    def test_that_the_gateway_has_given_up(self) -> None:
+        """Its time was over before its agent said that it has it: it may have it all the same."""
+        self.alter(self.wipe.id, state="delivered", not_after=int(self.now))
+        self.assertEqual(self.do(commands.expire, int(self.now)), [self.wipe.id])
+        self.assertRaises(Rejected, self.asked, "192.0.2.9")
+        self.answer(self.wipe, Result(False, "expired"))
+        self.asked("192.0.2.9")
+
+    def held(self, *rows: CommandRow) -> set[str]:
+        return self.do(interlock.held, rows, int(self.now))
+
+    def queued(
+        self, kind: str, payload: JSON, node: str = "node-1", workflow: str = "w"
+    ) -> CommandRow:
+        """:returns: a command that was issued while nothing stood against it."""
+
+        def add(connection: Connection) -> CommandRow:
+            name = f"id-{next(self.numbers)}"
+            now = int(self.now)
+            draft = Draft.of(Command(name, node, kind, payload, workflow, "s", now, now + 600))
+            row = CommandRow(
+                name,
+                node,
+                kind,
+                workflow,
+                "s",
+                draft.octets,
+                draft.digest,
+                enveloped(draft, None, now),
+                now,
+                now + 600,
+            )
+            commands.add(connection, row)
+            return row
+
+        return self.do(add)
+
+    def test_what_was_issued_before_it(self) -> None:
+        """An agent that was away gets no command to take the power before the wipe has ended."""
+        row = self.queued("bmc.power", off("192.0.2.9:443"))
+        others = (
+            self.queued("bmc.power", off("192.0.2.10")),
+            self.queued("bmc.power", {**off("192.0.2.9"), "args": {"action": "on"}}),
+            self.queued("bmc.inventory", off("192.0.2.9")),
+        )
+        self.assertEqual(self.held(row, *others), {row.id})
+        self.answer(self.wipe)
+        self.assertEqual(self.held(row, *others), set())
+
+    def test_the_other_way_round(self) -> None:
+        """A wipe is not sent while a BMC may be about to take the power, for as long as it may."""
+        self.answer(self.wipe)
+        wipe = self.queued("disk.wipe", {}, "rd", self.wipe.workflow)
+        self.assertEqual(self.held(wipe), set())
+        power = self.queued("bmc.power", off("192.0.2.9:443"), "node-2")
+        self.assertEqual(self.held(wipe), set())
+        self.do(commands.delivered, [power.id], int(self.now))
+        self.assertEqual(self.held(wipe), {wipe.id})
+        self.now += POWER_SECONDS
+        self.assertEqual(self.held(wipe), set())
+        self.do(commands.journalled, power.id, "node-2", int(self.now))
+        self.assertEqual(self.held(wipe), {wipe.id})
+        self.answer(power)
+        self.assertEqual(self.held(wipe), set())
+
+    def test_both_at_once(self) -> None:
+        """What was issued first is sent, whichever of them it is."""
+        self.answer(self.wipe)
+        power = self.queued("bmc.power", off("192.0.2.9"))
+        self.now += 1
+        wipe = self.queued("disk.wipe", {}, "rd", self.wipe.workflow)
+        late = self.queued("bmc.power", off("192.0.2.9"))
+        self.assertEqual(self.held(late, wipe, power), {wipe.id})
+        for each in (power, late):
+            self.answer(each)
+        self.now += 1
+        late = self.queued("bmc.power", off("192.0.2.9"))
+        self.assertEqual(self.held(late, wipe), {late.id})
+
+    def test_what_is_there_already(self) -> None:
+        """What was sent once is sent again: holding it back would keep nothing from happening."""
+        row = self.queued("bmc.power", off("192.0.2.9"))
+        self.do(commands.delivered, [row.id], int(self.now))
+        self.assertEqual(self.held(self.do(commands.get, row.id)), set())
 
 
 class InterlockTests(gateway_stores.OverSQLite, InterlockBehaviour, SynchronousTestCase):

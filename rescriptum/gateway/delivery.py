@@ -12,6 +12,7 @@ from ..contract.frames import CommandFrame, Desired, Revoke, ServerFrame
 from ..contract.joining import Role
 from ..contract.refusals import Rejected
 from ..contract.specs import LeaseSection
+from . import interlock
 from .desired import Known, specs
 from .hub import Hub, Live
 from .records import CommandRow
@@ -125,10 +126,17 @@ def said(hub: Hub, live: Live, frame: ServerFrame) -> None:
 
 
 def _outgoing(connection: Connection, names: Collection[str], now: int) -> dict[str, Outgoing]:
-    found = {}
+    pending = {}
     for node in busy_nodes(connection, names):
-        pending = commands.pending_for(connection, node, now)
-        found[node] = Outgoing(tuple(pending), tuple(commands.revocations_for(connection, node)))
+        pending[node] = commands.pending_for(connection, node, now)
+    held = interlock.held(connection, [row for rows in pending.values() for row in rows], now)
+    found = {
+        node: Outgoing(
+            tuple(row for row in rows if row.id not in held),
+            tuple(commands.revocations_for(connection, node)),
+        )
+        for node, rows in pending.items()
+    }
     ids = [row.id for each in found.values() for row in each.commands]
     if ids:
         commands.delivered(connection, ids, now)
