@@ -41,6 +41,16 @@ class QueuesTests(SynchronousTestCase):
         self.ends["c"].callback("C")
         self.assertEqual(self.successResultOf(third), "C")
 
+    def test_one_bmc_in_other_words(self) -> None:
+        """Two machines of one chassis may have its address spelt in two ways (W249)."""
+        self.ask("a", "192.0.2.9")
+        self.ask("b", "[::ffff:192.0.2.9]:443")
+        self.ask("c", "192.0.2.9:8443")
+        self.assertEqual(self.begun, ["a", "c"])
+        self.ends["a"].callback("A")
+        self.clock.advance(GAP)
+        self.ends["b"].callback("B")
+
     def test_another_bmc_waits_for_nobody(self) -> None:
         self.ask("hangs")
         other = self.ask("b", "bmc2")

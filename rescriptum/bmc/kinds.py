@@ -16,6 +16,7 @@ from ..contract.bmc import (
     Operation,
     RotateCredential,
     UpdateFirmware,
+    place,
 )
 from ..contract.bounds import SENTENCE
 from ..contract.commands import LONGEST_RESULT, Command
@@ -111,7 +112,7 @@ class BmcKind:
     def resource(self, payload: BmcOperationRequest) -> str:
         """:raises Rejected: ``invalid-payload`` for what no type can tell is wrong."""
         self._operation(payload)
-        return f"bmc {payload.address.lower()}"
+        return f"bmc {place(payload.address)}"
 
     def _operation(self, payload: BmcOperationRequest) -> tuple[Operation, object]:
         operation = OPERATIONS.get(payload.operation)

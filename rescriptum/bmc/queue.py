@@ -8,7 +8,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from ..contract.bmc import BmcRefusal
+from ..contract.bmc import BmcRefusal, place
 
 _T = TypeVar("_T")
 
@@ -40,11 +40,11 @@ class Queues:
         """
         Do ``work`` when it is its turn. Cancelled before, it is never begun.
 
-        :param address: of the BMC, in any case of letters.
+        :param address: of the BMC, in any spelling.
         :raises BmcRefusal: ``conflict`` when too many wait already.
         """
         self._forget()
-        turn = self._turns.setdefault(address.lower(), _Turn())
+        turn = self._turns.setdefault(place(address), _Turn())
         if len(turn.lock.waiting) >= WAITING:
             raise BmcRefusal("conflict", f"{WAITING} operations wait for this BMC already")
         await turn.lock.acquire()
