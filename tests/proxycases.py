@@ -108,6 +108,7 @@ ALLOWED = (
     Case("http://10.1.2.3?x", "", "10.1.2.3"),
     Case("http://10.1.2.3/a/../b", "", "10.1.2.3"),
     Case("http://10.1.2.3/api/redfish", "", "10.1.2.3"),
+    Case("http://10.1.2.3/api//redfish", "", "10.1.2.3"),
     Case("http://10.1.2.3/?/redfish/v1", "", "10.1.2.3"),
     Case("http://10.1.2.3/100%25", "", "10.1.2.3"),
     Case("http://10.1.2.3/%C3%BC", "", "10.1.2.3"),
@@ -239,7 +240,8 @@ REFUSED = (
     *_all("redfish", "http://10.1.2.3/%20redfish", "http://10.1.2.3/.%20/redfish"),
     *_all("redfish", "http://10.1.2.3/%EF%BD%92edfish", "http://10.1.2.3/redfi%C5%BFh"),
     *_all("redfish", "http://10.1.2.3/red%EF%AC%81sh", "http://10.1.2.3/a/..%3b/redfish"),
-    *_all("redfish", "http://10.1.2.3/redf%C4%B1sh"),
+    *_all("redfish", "http://10.1.2.3/redf%C4%B1sh", "http://10.1.2.3//a/redfish/v1"),
+    *_all("redfish", "http://10.1.2.3/%5Ca/redfish", "http://10.1.2.3/%2fa:1%2fredfish"),
     _named("redfish", url="http://switch-1.lab/redfish"),
     # BMCs.
     *_all(

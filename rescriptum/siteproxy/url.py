@@ -18,6 +18,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 _PORT: Final = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
+_DOUBLED: Final = re.compile(r"[/\\]{2}")
 _LONGEST_NAME: Final = 253
 #: What BMCs have all of Redfish below (DSP0266, "URI": ``/redfish``).
 _REDFISH: Final = "redfish"
@@ -127,12 +128,14 @@ def _ipv4_or_name(host: str) -> IPv4Address | None:
 
 def _check_path(path: str) -> None:
     """Whatever a server makes of it: decoding once or more, with or without parameters or case."""
-    segments = []
-    for each in re.split(r"[/\\]", _decoded(path)):
+    segments, text = [], _decoded(path)
+    for each in re.split(r"[/\\]", text):
         segment = each.partition(";")[0].strip()
         if segment not in ("", "."):
             segments.append(segment)
-    reached = segments if ".." in segments else segments[:1]
+    # What begins with two slashes begins with a host to some (RFC 3986 section 4.2).
+    anywhere = ".." in segments or _DOUBLED.match(text)
+    reached = segments if anywhere else segments[:1]
     if any(each.startswith(_REDFISH) for each in reached):
         raise Denied(Rule.REDFISH, "BMCs are asked by bmc.* commands alone")
 
