@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 
 from rescriptum.bmc.driver import Asked, Credential
-from rescriptum.bmc.redfish.client import HttpTransport
+from rescriptum.bmc.redfish.client import AT_ONCE, HEAD, HttpTransport
 from rescriptum.bmc.redfish.documents import LONGEST
 from rescriptum.bmc.redfish.driver import RedfishDriver
 from rescriptum.bmc.trust import Trust
@@ -254,6 +254,38 @@ class RudeTests(RedfishCase):
         line = b"X: " + b"y" * 1000 + b"\r\n"
         self.does(b"HTTP/1.1 200 OK\r\n" + line * (3 * LONGEST // len(line)), close=False)
         self.assertEqual(await self.code(self.trust), "bad-response")
+
+    async def test_a_long_head(self) -> None:
+        """Its bound, with lines that cost more than they have, or answers that are none yet."""
+        for line in (b" z\r\n", b"X: y\r\n"):
+            fits = (HEAD - 4096) // len(line)
+            head = b"HTTP/1.1 200 OK\r\nX: y\r\n" + line * fits
+            self.does(head + b"Content-Length: 2\r\n\r\n{}", close=False)
+            self.assertEqual(await self.code(self.trust), "ok", line)
+            head += line * (8192 // len(line))
+            self.does(head + b"Content-Length: 2\r\n\r\n{}", close=False)
+            self.assertEqual(await self.code(self.trust), "bad-response", line)
+        for status in (b"100 Continue", b"103 Early Hints"):
+            endless = b"HTTP/1.1 %s\r\n\r\n" % status
+            self.does(endless * (2 * HEAD // len(endless)), close=False)
+            self.assertEqual(await self.code(self.trust), "bad-response", status)
+
+    async def test_many_long_answers(self) -> None:
+        """One BMC is read no faster than others can bear; its session is ended at once."""
+        parts = b", ".join(b'{"@odata.id": "/parts/%d"}' % each for each in range(9))
+        service = b'{"FirmwareInventory": {"@odata.id": "/parts"}}'
+        self.does(answer(service), close=False, path=b"/redfish/v1/UpdateService")
+        self.does(answer(b'{"Members": [' + parts + b"]}"), close=False, path=b"/parts")
+        long = b'{"x": "' + b"x" * (LONGEST - 9) + b'"}'
+        for each in range(9):
+            self.does(answer(long), close=False, path=b"/parts/%d" % each)
+        asked = Asked(OPERATIONS["firmware.list"], Nothing(), CREDENTIAL, seconds=4)
+        with self.assertRaises(BmcRefusal) as caught:
+            await self.driver(self.trust).run(asked)
+        self.assertEqual(caught.exception.code, "timeout")
+        read = [path for _, path, _ in self.bmcs.asked if path.startswith(b"/parts/")]
+        self.assertLessEqual(len(read), AT_ONCE // LONGEST + 2)
+        self.assertEqual(self.bmcs.asked[-1][:2], (b"DELETE", b"/sessions/1"))
 
     async def test_half_an_answer(self) -> None:
         """And what is no HTTP, or no JSON."""

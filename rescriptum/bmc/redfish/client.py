@@ -33,6 +33,10 @@ Reactor: TypeAlias = IReactorTime
 #: Seconds that a connection is kept for the next request: BMCs end theirs early, and what is asked
 #: on one that ends is lost.
 _KEPT: Final = 2
+#: Bytes before the body of an answer, whatever they are; and of all answers of one operation, at
+#: once and then each second: what is longer waits. To read one of 4 MiB takes others their time.
+HEAD: Final = 256 * 1024
+AT_ONCE, EACH_SECOND = 4 * LONGEST, 1 << 20
 _NO_ANSWER: Final = "no answer in time"
 
 
@@ -85,6 +89,8 @@ class HttpTransport:
                 host=base.host,
             )
         self._clock = reactor
+        self._begun = reactor.seconds()
+        self._brought = 0
         usual = base.port == {"https": 443, "http": 80}[base.scheme]
         self._host = bracketed(base.host) + ("" if usual else f":{base.port}")
         self.origin = f"{base.scheme}://{self._host}"
@@ -97,7 +103,7 @@ class HttpTransport:
     async def ask(self, ask: Ask, seconds: float) -> Reply:
         """As ``Transport`` of the replies has it."""
         over = _Ending()
-        self._connections.allowance.left = 2 * LONGEST  # the body's bound, and one for all the rest
+        self._connections.allowance.left = HEAD
         answering = Deferred.fromCoroutine(self._answer(ask))
         late = self._clock.callLater(max(seconds, 0), over.end, "late", answering)
         # What a cancelled request fails with says nothing of who cancelled it.
@@ -120,6 +126,9 @@ class HttpTransport:
         return reply
 
     async def _answer(self, ask: Ask) -> Reply:
+        over = self._brought - AT_ONCE - EACH_SECOND * (self.now() - self._begun)
+        if over > 0 and ask.method != "DELETE":  # a session is ended at once
+            await self.pause(over / EACH_SECOND)
         headers = Headers({"User-Agent": [f"rescriptum/{__version__}"], "Host": [self._host]})
         for name, value in ask.headers:
             headers.addRawHeader(name, value)
@@ -127,11 +136,14 @@ class HttpTransport:
         url = f"{self.origin}{ask.path}".encode("ascii")
         method = ask.method.encode("ascii")
         response = await self._agent.request(method, url, headers, body)
+        self._connections.allowance.left = 2 * LONGEST  # the body's bound, and one for its frame
         found = {
             name.decode("latin-1").lower(): values[0].decode("latin-1")
             for name, values in response.headers.getAllRawHeaders()
         }
-        return Reply(response.code, found, await collected(response, LONGEST, self._connections))
+        brought = await collected(response, LONGEST, self._connections)
+        self._brought += len(brought)
+        return Reply(response.code, found, brought)
 
     async def pause(self, seconds: float) -> None:
         """Wait."""
