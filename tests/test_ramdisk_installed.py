@@ -18,6 +18,7 @@ from rescriptum.contract.refusals import Rejected
 from rescriptum.errors import Malformed
 from rescriptum.net.processes import Reactor
 from rescriptum.ramdisk.disks import BlockDevice
+from rescriptum.ramdisk.installed.entries import BootEntry, entry, latest
 from rescriptum.ramdisk.installed.ext import ExtFiles
 from rescriptum.ramdisk.installed.fat import FatFiles
 from rescriptum.ramdisk.installed.files import Entry, Files, FilesTrouble, checked
@@ -122,6 +123,67 @@ class KernelsTests(SynchronousTestCase):
         self.assertIsNone(self.found("grub", "config-6"))
 
 
+class EntriesTests(SynchronousTestCase):
+    def test_an_entry(self) -> None:
+        """What the boot loader would put in is taken out; comments say nothing."""
+        text = (
+            b"# by hand\ntitle One\nversion 6.1\nlinux\t/vmlinuz-6.1\n"
+            b"initrd /initramfs-6.1.img $tuned_initrd\noptions root=UUID=1 ro\noptions quiet\n"
+        )
+        self.assertEqual(
+            entry(text.replace(b"\t", b" "), False),
+            BootEntry(Kernel("/vmlinuz-6.1", "/initramfs-6.1.img"), "root=UUID=1 ro quiet", "6.1"),
+        )
+        self.assertEqual(entry(text, False), entry(text.replace(b"\t", b" "), False))
+        bare = entry(b"linux vmlinuz", False)
+        self.assertEqual(bare, BootEntry(Kernel("/vmlinuz", None), "", ""))
+
+    def test_what_only_the_loader_knows(self) -> None:
+        """Arguments by its variables are not told; a kernel or initrd by them is none."""
+        made = entry(b"linux /a\noptions $kernelopts quiet", False)
+        self.assertEqual(made and made.arguments, "")
+        for text in (
+            b"",
+            b"title One",
+            b"efi /a.efi",
+            b"linux /${version}/a",
+            b"linux /../a",
+            b'linux /a"b',
+            b"linux /a\ninitrd /$b",
+            b"linux /a\ninitrd /b\ninitrd /c",
+        ):
+            self.assertIsNone(entry(text, False), text)
+
+    def test_ignition(self) -> None:
+        text = b"linux /a\noptions $ignition_firstboot ostree=/b"
+        first, later = entry(text, True), entry(text, False)
+        self.assertEqual(first and first.arguments, "ignition.firstboot ostree=/b")
+        self.assertEqual(later and later.arguments, "ostree=/b")
+
+    def test_the_latest(self) -> None:
+        """By its version, then by its name; never one to rescue a system by."""
+        made = {
+            name: BootEntry(Kernel(f"/{name}", None), "", version)
+            for name, version in (
+                ("id-0-rescue.conf", "99"),
+                ("a-6.9.conf", "6.9"),
+                ("a-6.10.conf", "6.10"),
+                ("b-1.conf", ""),
+            )
+        }
+        self.assertEqual(
+            [each.kernel.kernel for each in latest(made)],
+            ["/a-6.10.conf", "/a-6.9.conf", "/b-1.conf", "/id-0-rescue.conf"],
+        )
+
+    @given(st.binary(max_size=200), st.booleans())
+    def test_whatever_comes(self, text: bytes, first: bool) -> None:
+        made = entry(b"linux /a\n" + text, first)
+        if made is not None:
+            self.assertTrue(made.arguments.isprintable())
+            checked(made.kernel.kernel)
+
+
 class CheckedTests(SynchronousTestCase):
     def test_paths(self) -> None:
         self.assertEqual(checked("/etc//a/b"), ("etc", "a", "b"))
@@ -187,11 +249,14 @@ class BeneathTests(SynchronousTestCase):
 
 
 class MountedTests(SynchronousTestCase):
-    def files(self, tools: MemoryTools) -> MountedFiles:
-        top = Path(self.mktemp())
-        top.mkdir()
+    def files(self, tools: MemoryTools, *subvolumes: str) -> MountedFiles:
+        self.top = Path(self.mktemp())
+        self.top.mkdir()
         scratch = Scratch(Path(self.mktemp()))
-        return MountedFiles("/dev/sda1", "/mnt", Beneath(top), tools, scratch, InlineWorkers())
+        beneath = Beneath(self.top)
+        return MountedFiles(
+            "/dev/sda1", "/mnt", beneath, tools, scratch, InlineWorkers(), subvolumes
+        )
 
     def test_mounted_for_as_long_as_it_takes(self) -> None:
         """Without devices and set-user-ids; and let go of."""
@@ -200,9 +265,41 @@ class MountedTests(SynchronousTestCase):
         self.done(files.done())
         self.done(files.write("/etc/a", b"x", 0o600))
         self.assertEqual(self.done(files.listed("/etc")), (Entry("a", True),))
+        self.assertEqual(self.done(files.read("/etc/a", 10)), b"x")
         self.done(files.done())
-        mount = ("mount", "-o", "rw,nodev,nosuid,noexec", "/dev/sda1", "/mnt")
-        self.assertEqual(tools.asked, [mount, ("umount", "/mnt")])
+        self.assertEqual(tools.asked, [self.mount("rw"), ("umount", "/mnt")])
+
+    def mount(self, how: str) -> tuple[str, ...]:
+        return ("mount", "-o", f"{how},nodev,nosuid,noexec", "/dev/sda1", "/mnt")
+
+    def test_read_only(self) -> None:
+        """As long as nothing is written."""
+        tools = MemoryTools()
+        files = self.files(tools)
+        self.done(files.listed("/boot"))
+        self.done(files.listed("/"))
+        self.assertEqual(tools.asked, [self.mount("ro")])
+        self.done(files.write("/etc/a", b"x", 0o600))
+        self.assertEqual(tools.asked[1:], [("umount", "/mnt"), self.mount("rw")])
+
+    def test_a_system_that_is_not_at_the_top(self) -> None:
+        """As btrfs has it: what is in its subvolume is what the system will see."""
+        for name in ("root", "@"):
+            files = self.files(MemoryTools(), "root", "@")
+            (self.top / name / "etc").mkdir(parents=True)
+            (self.top / name / "etc/os-release").write_bytes(b"")
+            self.done(files.write("/etc/a", b"x", 0o600))
+            self.assertEqual((self.top / name / "etc/a").read_bytes(), b"x")
+            self.assertEqual(self.done(files.read("/etc/a", 10)), b"x")
+
+    def test_a_system_that_is_at_the_top(self) -> None:
+        """Whatever else is beside it."""
+        files = self.files(MemoryTools(), "root", "@")
+        for each in ("etc", "root/etc"):
+            (self.top / each).mkdir(parents=True)
+            (self.top / each / "os-release").write_bytes(b"")
+        self.done(files.write("/etc/a", b"x", 0o600))
+        self.assertEqual((self.top / "etc/a").read_bytes(), b"x")
 
     def test_what_cannot_be(self) -> None:
         tools = MemoryTools({("mount",): Ran(("mount",), 32, stderr="wrong fs type")})
@@ -268,6 +365,33 @@ class RealFilesTests(TestCase):
         told = await self.tools.run("debugfs", "-R", "stat /a/b/file", str(self.here / "ext"))
         self.assertIn(b"Mode:  0640", told.stdout)
         self.run_tool("e2fsck", "-f", "-n", self.here / "ext")
+
+    async def test_a_journal_that_is_not_empty(self) -> None:
+        """
+        As of an image that was taken of a system that ran: what its journal has left to say does
+        not come over what is written here.
+        """
+        files = self.ext()
+        image = self.here / "ext"
+        found = await self.tools.run("debugfs", "-R", "blocks /", str(image))
+        (block,) = found.stdout.split()
+        whole = image.read_bytes()
+        told = await self.tools.run("debugfs", "-R", "stats", str(image))
+        size = next(
+            int(line.split()[-1])
+            for line in told.stdout.splitlines()
+            if line.startswith(b"Block size:")
+        )
+        at = int(block) * size
+        (self.here / "old").write_bytes(whole[at : at + size])
+        script = self.here / "script"
+        script.write_text(f"jo\njw -b {int(block)} {self.here / 'old'}\njc\n")
+        self.run_tool("debugfs", "-w", "-f", script, image)
+        await files.write("/seed/file", b"seed", 0o600)
+        told = await self.tools.run("dumpe2fs", "-h", str(image))
+        self.assertNotIn(b"needs_recovery", told.stdout)
+        self.run_tool("e2fsck", "-f", "-p", image)  # as the first mount of it
+        self.assertEqual(await files.read("/seed/file", 10), b"seed")
 
     async def test_fat(self) -> None:
         files = self.fat()

@@ -25,7 +25,7 @@ from rescriptum.ramdisk.kexec import StartInstalled
 from rescriptum.ramdisk.power import Leave
 from rescriptum.ramdisk.seeding import LONGEST, WriteSeed
 from rescriptum.ramdisk.seeding import Around as Seeding
-from rescriptum.ramdisk.store import BlockDevices, InstalledDisk
+from rescriptum.ramdisk.store import LOOKS, PAUSE, BlockDevices, InstalledDisk
 from rescriptum.ramdisk.tools import Ran
 from tests.ramdiskcases import MemoryRunning, MemoryTools
 
@@ -45,13 +45,16 @@ class MemoryFiles:
 
     async def listed(self, directory: str) -> tuple[Entry, ...]:
         above = directory.rstrip("/") + "/"
-        found = [each for each in self.files if each.startswith(above)]
-        return tuple(Entry(each.removeprefix(above), True) for each in found)
+        found = [each.removeprefix(above) for each in self.files if each.startswith(above)]
+        return tuple(Entry(each, True) for each in found if "/" not in each)
 
     async def copied(self, path: str, name: str) -> str:
         if path not in self.files:
             raise FilesTrouble(f"no file {path}")
         return f"/scratch/{name}"
+
+    async def read(self, path: str, most: int) -> bytes:
+        return self.files[path][:most]
 
     async def write(self, path: str, data: bytes, mode: int) -> None:
         if self.full:
@@ -228,7 +231,11 @@ class KexecTests(InstalledCase):
         payload = Kexec("/boot/vmlinuz-1", "/boot/initrd.img-2")
         result = self.successResultOf(self.start(payload))
         self.assertEqual((result["kernel"], result["initrd"]), (payload.kernel, payload.initrd))
-        self.failureResultOf(self.start(Kexec("/boot/other")), FilesTrouble)
+        error = self.rejected(self.start(Kexec("/boot/other")))
+        self.assertEqual((error.code, error.detail), ("not-found", "sda: no /boot/other"))
+        for path in ("boot/vmlinuz-1", "/boot/../etc", "/boot/a\nrm b"):
+            self.assertEqual(self.rejected(self.start(Kexec(path))).code, "invalid-payload")
+            self.assertEqual(self.rejected(self.start(Kexec("", path))).code, "invalid-payload")
 
     def test_a_partition_for_kernels(self) -> None:
         boot = evolve(ROOT, name="sda1", label="boot", size=1 << 20)
@@ -236,6 +243,68 @@ class KexecTests(InstalledCase):
         self.places = {"sda1": MemoryFiles({"/vmlinuz-5": b"", "/initramfs-5.img": b""})}
         result = self.successResultOf(self.start())
         self.assertEqual((result["kernel"], result["initrd"]), ("/vmlinuz-5", "/initramfs-5.img"))
+
+    def test_a_given_kernel_of_a_partition(self) -> None:
+        """Where the installed system mounts it, and not where it is in there."""
+        boot = evolve(ROOT, name="sda1", label="boot", size=1 << 20)
+        self.disk = evolve(DISK, holds=(boot, ROOT))
+        self.places = {
+            "sda1": MemoryFiles({"/vmlinuz-5": b"", "/initrd-5": b"", "/vmlinuz-6": b""})
+        }
+        result = self.successResultOf(self.start(Kexec("/boot/vmlinuz-5", "/boot/initrd-5")))
+        self.assertEqual((result["kernel"], result["initrd"]), ("/vmlinuz-5", "/initrd-5"))
+
+    def test_another_initrd(self) -> None:
+        """With the kernel that is found."""
+        result = self.successResultOf(self.start(Kexec(initrd="/boot/vmlinuz-1")))
+        found = (result["kernel"], result["initrd"])
+        self.assertEqual(found, ("/boot/vmlinuz-2", "/boot/vmlinuz-1"))
+
+    def entries(self, **texts: bytes) -> dict[str, bytes]:
+        files = {f"/loader/entries/{name}.conf": text for name, text in texts.items()}
+        return {**files, "/vmlinuz-5": b"", "/initramfs-5.img": b""}
+
+    def test_a_boot_entry(self) -> None:
+        """It knows which tree of a volume the root is; what is asked for comes behind that."""
+        boot = evolve(ROOT, name="sda1", label="boot", size=1 << 20)
+        self.disk = evolve(DISK, holds=(boot, ROOT))
+        text = (
+            b"version 5\nlinux /vmlinuz-5\ninitrd /initramfs-5.img $tuned_initrd\n"
+            b"options root=UUID=u-1 ro rootflags=subvol=root $tuned_params\n"
+        )
+        gone = text.replace(b"5", b"6")
+        self.places = {"sda1": MemoryFiles(self.entries(a=text, b=gone, c=b"nothing"))}
+        result = self.successResultOf(self.start(Kexec(args="quiet")))
+        self.assertEqual(
+            (result["kernel"], result["initrd"], result["arguments"]),
+            ("/vmlinuz-5", "/initramfs-5.img", "root=UUID=u-1 ro rootflags=subvol=root quiet"),
+        )
+
+    def test_a_boot_entry_of_no_root(self) -> None:
+        """Whatever else it says is kept."""
+        boot = evolve(ROOT, name="sda1", label="boot", size=1 << 20)
+        self.disk = evolve(DISK, holds=(boot, ROOT))
+        for options, line in (
+            (b"console=ttyS0", "root=UUID=u-1 ro console=ttyS0"),
+            (b"$kernelopts", "root=UUID=u-1 ro"),
+        ):
+            text = b"linux /vmlinuz-5\noptions " + options
+            self.places, self.loaded = {"sda1": MemoryFiles(self.entries(a=text))}, [True]
+            self.assertEqual(self.successResultOf(self.start())["arguments"], line)
+
+    def test_ignition_has_not_run(self) -> None:
+        """The boot loader would say so."""
+        boot = evolve(ROOT, name="sda1", label="boot", size=1 << 20)
+        self.disk = evolve(DISK, holds=(boot, ROOT))
+        text = b"linux /vmlinuz-5\noptions $ignition_firstboot ostree=/a ignition.platform.id=metal"
+        files = self.entries(a=text)
+        for stamped, line in (
+            (True, "ignition.firstboot ostree=/a ignition.platform.id=metal"),
+            (False, "ostree=/a ignition.platform.id=metal"),
+        ):
+            more = {"/ignition.firstboot": b""} if stamped else {}
+            self.places, self.loaded = {"sda1": MemoryFiles({**files, **more})}, [True]
+            self.assertEqual(self.successResultOf(self.start())["arguments"], line)
 
     def test_no_kernel(self) -> None:
         self.places["sda2"] = MemoryFiles()
@@ -335,20 +404,48 @@ class InventoryTests(SynchronousTestCase):
 
 
 class InstalledDiskTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.pauses: list[float] = []
+
+    async def slept(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
     def test_found_again(self) -> None:
         """W280: whatever the kernel calls it then."""
         row = {"name": "sdq", "type": "disk", "size": 5, "serial": " S1"}
         tools = MemoryTools()
         devices = BlockDevices(Path("/nonexistent"), tools)
         place = Path(self.mktemp())
-        installed = InstalledDisk(place, devices)
+        installed = InstalledDisk(place, devices, self.slept)
         none = self.failureResultOf(Deferred.fromCoroutine(installed.find()), Rejected).value
         self.assertIn("no image was written", str(none))
         installed.written(DISK)
         printed = json.dumps({"blockdevices": [row]}).encode()
         tools.answers["lsblk",] = Ran(("lsblk",), 0, printed)
-        found = self.successResultOf(Deferred.fromCoroutine(InstalledDisk(place, devices).find()))
+        anew = InstalledDisk(place, devices, self.slept)
+        found = self.successResultOf(Deferred.fromCoroutine(anew.find()))
         self.assertEqual(found.name, "sdq")
         tools.answers["lsblk",] = Ran(("lsblk",), 0, b'{"blockdevices": []}')
         gone = self.failureResultOf(Deferred.fromCoroutine(installed.find()), Rejected).value
         self.assertIn("is gone", str(gone))
+
+    def test_partitions_that_come_late(self) -> None:
+        """W291: looked for again; not without end, where there are none."""
+        part = {"name": "sda1", "type": "part", "size": 5, "fstype": "ext4"}
+        row = {"name": "sda", "type": "disk", "size": 5, "serial": "S1"}
+        said = [{**row, "children": [part]}, {**row, "children": [{**part, "fstype": None}]}, row]
+
+        def printed() -> Ran:
+            last = said.pop() if len(said) > 1 else said[0]
+            return Ran(("lsblk",), 0, json.dumps({"blockdevices": [last]}).encode())
+
+        tools = MemoryTools({("lsblk",): printed})
+        place = Path(self.mktemp())
+        installed = InstalledDisk(place, BlockDevices(Path("/nonexistent"), tools), self.slept)
+        installed.written(DISK)
+        found = self.successResultOf(Deferred.fromCoroutine(installed.find()))
+        self.assertEqual(found.holds[0].filesystem, "ext4")
+        self.assertEqual(self.pauses, [PAUSE, PAUSE])
+        said[0] = row
+        found = self.successResultOf(Deferred.fromCoroutine(installed.find()))
+        self.assertEqual((found.holds, len(self.pauses)), ((), 2 + LOOKS))

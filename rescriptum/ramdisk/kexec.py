@@ -3,16 +3,18 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ..contract.commands import Result
 from ..contract.ramdisk import Kexec
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON
+from ..errors import Malformed
 from ..interfaces import Anew
 from .command import MachineKind, Running
 from .disks import BlockDevice
-from .installed.files import Files
+from .installed.entries import DIRECTORY, LONGEST, MOST, NAME, STAMP, BootEntry, entry, latest
+from .installed.files import Entry, Files, checked
 from .installed.kernels import Kernel, newest
 from .installed.partitions import boots_of, root_of
 from .tools import Ran, Tools
@@ -62,11 +64,16 @@ class StartInstalled(MachineKind):
         :raises Rejected: ``not-found`` without a kernel; ``kexec-refused``, with what both ways
             of loading it said.
         """
+        for path in filter(None, (payload.kernel, payload.initrd)):
+            try:
+                checked(path)
+            except Malformed as e:
+                raise Rejected("invalid-payload", str(e)) from None
         around = self._around
         disk = await around.installed()
         root = root_of(disk)
         found, kernel, initrd = await self._copied(disk, root, payload)
-        line = " ".join(filter(None, (f"root=UUID={root.uuid} ro", payload.args.strip())))
+        line = _line(root, found.arguments, payload.args)
         await self._load(kernel, initrd, line)
         # A card that is left running writes into the memory of the next kernel (W305).
         quiet = [("ip", "link", "set", each, "down") for each in around.nics()]
@@ -74,30 +81,29 @@ class StartInstalled(MachineKind):
         around.leave([*quiet, away])
         return {
             "disk": root.name,
-            "kernel": found.kernel,
-            "initrd": found.initrd or "",
+            "kernel": found.kernel.kernel,
+            "initrd": found.kernel.initrd or "",
             "arguments": line,
         }
 
     async def _copied(
         self, disk: BlockDevice, root: BlockDevice, payload: Kexec
-    ) -> tuple[Kernel, str, str | None]:
+    ) -> tuple[BootEntry, str, str | None]:
         """:returns: the kernel, and where copies of it and of its initrd are."""
         for place, directory in boots_of(disk, root):
             files = self._around.files(place)
             try:
-                found = newest(await files.listed(directory), directory)
-                if payload.kernel:
-                    found = Kernel(payload.kernel, payload.initrd or None)
+                found = await _found(files, directory, payload)
                 if found is None:
                     continue
-                initrd = payload.initrd or found.initrd
-                kernel = await files.copied(found.kernel, "kernel")
+                kernel = await files.copied(found.kernel.kernel, "kernel")
+                initrd = found.kernel.initrd
                 copy = None if initrd is None else await files.copied(initrd, "initrd")
-                return Kernel(found.kernel, initrd), kernel, copy
+                return found, kernel, copy
             finally:
                 await files.done()
-        raise Rejected("not-found", f"{disk.name}: no kernel in /boot, nor in a partition for it")
+        wanted = payload.kernel or "kernel in /boot, nor in a partition for it"
+        raise Rejected("not-found", f"{disk.name}: no {wanted}")
 
     async def _load(self, kernel: str, initrd: str | None, line: str) -> None:
         """The file call first, which is all that Secure Boot allows; then the old one (W300)."""
@@ -117,3 +123,60 @@ class StartInstalled(MachineKind):
     def resume(self, boot_id_then: str, boot_id_now: str) -> Result | Anew | None:
         """Nobody can tell how far it came; a machine that left is not asked."""
         return None
+
+
+async def _found(files: Files, directory: str, payload: Kexec) -> BootEntry | None:
+    """
+    :param directory: of kernels, in this file system.
+    :returns: the kernel that is named; else that of a boot entry; else the newest one.
+    """
+    if payload.kernel:
+        kernel = _there(payload.kernel, directory)
+        if not await _has(files, kernel):
+            return None
+        initrd = _there(payload.initrd, directory) if payload.initrd else None
+        return BootEntry(Kernel(kernel, initrd), "", "")
+    best = await _entry(files, directory)
+    if best is None:
+        newer = newest(await files.listed(directory), directory)
+        best = None if newer is None else BootEntry(newer, "", "")
+    if best is not None and payload.initrd:
+        initrd = _there(payload.initrd, directory)
+        best = evolve(best, kernel=evolve(best.kernel, initrd=initrd))
+    return best
+
+
+async def _entry(files: Files, directory: str) -> BootEntry | None:
+    above = directory.rstrip("/")
+    where = f"{above}/{DIRECTORY}"
+    there = await files.listed(where)
+    names = [each.name for each in there if each.regular and NAME.fullmatch(each.name)][:MOST]
+    if not names:
+        return None
+    beside = {each.name for each in await files.listed(directory)}
+    read: dict[str, BootEntry] = {}
+    for name in names:
+        made = entry(await files.read(f"{where}/{name}", LONGEST), STAMP in beside)
+        if made is not None:
+            read[name] = made
+    for each in latest(read):
+        if await _has(files, each.kernel.kernel):
+            return each
+    return None
+
+
+async def _has(files: Files, path: str) -> bool:
+    above, _, name = path.rpartition("/")
+    return Entry(name, True) in await files.listed(above or "/")
+
+
+def _there(path: str, directory: str) -> str:
+    """:returns: as a path in the installed system is called in a file system of its kernels."""
+    return path.removeprefix("/boot") if directory == "/" else path
+
+
+def _line(root: BlockDevice, arguments: str, more: str) -> str:
+    """An entry that says where the root is knows better: of a volume, or a tree in it."""
+    known = any(each.startswith(("root=", "ostree=")) for each in arguments.split())
+    own = "" if known else f"root=UUID={root.uuid} ro"
+    return " ".join(filter(None, (own, arguments, more.strip())))

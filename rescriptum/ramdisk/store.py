@@ -1,14 +1,21 @@
 """The block devices of this machine, and which of them has the system that was installed."""
 
 import os
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from ..contract.refusals import Rejected
 from ..errors import RescriptumError
 from .disks import COLUMNS, BlockDevice, listed
 from .image.store import Disk
+from .installed.partitions import parts
 from .tools import Tools
+
+#: Looks for partitions that are not there yet, and seconds between two.
+LOOKS: Final = 10
+PAUSE: Final = 1.0
 
 
 class BlockDevices:
@@ -46,10 +53,13 @@ class InstalledDisk:
     begun anew finds it, whatever the kernel calls it then (W280).
     """
 
-    def __init__(self, path: Path, devices: BlockDevices) -> None:
-        """:param path: of the file that remembers it."""
+    def __init__(
+        self, path: Path, devices: BlockDevices, sleep: Callable[[float], Awaitable[None]]
+    ) -> None:
+        """:param path: of the file that remembers it. :param sleep: for so many seconds."""
         self._path = path
         self._devices = devices
+        self._sleep = sleep
 
     def written(self, device: BlockDevice) -> None:
         """:raises OSError: when it cannot be kept."""
@@ -59,13 +69,22 @@ class InstalledDisk:
 
     async def find(self) -> BlockDevice:
         """
-        :returns: as it is now, with its partitions.
+        :returns: as it is now, with its partitions: they may come late, whatever udev says (W291).
         :raises Rejected: ``not-found`` when none was written, or it is gone.
         """
         try:
             identity = self._path.read_text()
         except OSError:
             raise Rejected("not-found", "no image was written in this boot") from None
+        found = await self._of(identity)
+        for _ in range(LOOKS):
+            if any(each.filesystem for each in parts(found)):
+                break
+            await self._sleep(PAUSE)
+            found = await self._of(identity)
+        return found
+
+    async def _of(self, identity: str) -> BlockDevice:
         for each in await self._devices.all():
             if each.kind == "disk" and each.identity == identity:
                 return each

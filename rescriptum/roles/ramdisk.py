@@ -41,7 +41,7 @@ from ..ramdisk.installed.ext import ExtFiles
 from ..ramdisk.installed.fat import FatFiles
 from ..ramdisk.installed.files import Files
 from ..ramdisk.installed.mounted import MountedFiles
-from ..ramdisk.installed.partitions import EXT, FAT, MOUNTED
+from ..ramdisk.installed.partitions import BTRFS, EXT, FAT, MOUNTED, SUBVOLUMES
 from ..ramdisk.installed.store import Beneath, Scratch
 from ..ramdisk.kexec import Around as Starting
 from ..ramdisk.kexec import StartInstalled
@@ -95,7 +95,7 @@ class Machine:
         self._kernel = KernelFiles(root)
         self._devices = BlockDevices(root, self._tools)
         data = booted.agent.data_dir
-        self._installed = InstalledDisk(data / "installed", self._devices)
+        self._installed = InstalledDisk(data / "installed", self._devices, self._sleep)
         self._scratch = Scratch(data / "scratch")
         self._mount = data / "mnt"
         self._images = ImageClient(reactor, HostPolicy(), self._disk, self._writer)
@@ -178,7 +178,10 @@ class Machine:
             self._mount.mkdir(mode=0o700, exist_ok=True)
             beneath = Beneath(self._mount)
             where = str(self._mount)
-            return MountedFiles(place.path, where, beneath, self._tools, self._scratch, self._disk)
+            trees = SUBVOLUMES if place.filesystem == BTRFS else ()
+            return MountedFiles(
+                place.path, where, beneath, self._tools, self._scratch, self._disk, trees
+            )
         raise Rejected("not-found", f"{place.name}: nothing is written to {place.filesystem}")
 
     def _pull(self, url: str, sink: Sink) -> Pull:

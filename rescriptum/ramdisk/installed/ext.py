@@ -21,6 +21,7 @@ class ExtFiles:
         self._device = device
         self._tools = tools
         self._scratch = scratch
+        self._replayed = False
 
     async def listed(self, directory: str) -> tuple[Entry, ...]:
         """:raises FilesTrouble: when it cannot be read."""
@@ -42,9 +43,17 @@ class ExtFiles:
             raise FilesTrouble(f"{self._device}: no file {asked}")
         return copy
 
+    async def read(self, path: str, most: int) -> bytes:
+        """:raises FilesTrouble: when there is no such file."""
+        await self.copied(path, "read")
+        data = self._scratch.read("read", most)
+        self._scratch.remove("read")
+        return data
+
     async def write(self, path: str, data: bytes, mode: int) -> None:
         """:raises FilesTrouble: unless it can be read back."""
         *directories, name = checked(path)
+        await self._replay()
         source = self._scratch.path("written")
         self._scratch.write("written", data)
         script, here = [], ""
@@ -66,11 +75,22 @@ class ExtFiles:
         ran = await self._tools.run("debugfs", "-w", "-f", commands, self._device, seconds=_CALL)
         if not ran.ok:
             raise FilesTrouble(ran.said)
-        await self.copied(path, "read")
-        if self._scratch.read("read", len(data) + 1) != data:
+        if await self.read(path, len(data) + 1) != data:
             raise FilesTrouble(f"{self._device}: {path} is not what was written")
-        for each in ("written", "read", "script"):
+        for each in ("written", "script"):
             self._scratch.remove(each)
+
+    async def _replay(self) -> None:
+        """
+        What an image's journal has left to say, it says now: at the first mount it would come over
+        what is written here.
+        """
+        if not self._replayed:
+            argv = ("e2fsck", "-p", "-E", "journal_only", self._device)
+            ran = await self._tools.run(*argv, seconds=_CALL)
+            if ran.status not in (0, 1):
+                raise FilesTrouble(ran.said)
+            self._replayed = True
 
     async def _debugfs(self, request: str) -> bytes:
         ran = await self._tools.run("debugfs", "-R", request, self._device, seconds=_CALL)

@@ -37,6 +37,13 @@ class FatFiles:
         await self._run(*argv)
         return copy
 
+    async def read(self, path: str, most: int) -> bytes:
+        """:raises FilesTrouble: when there is no such file."""
+        await self.copied(path, "read")
+        data = self._scratch.read("read", most)
+        self._scratch.remove("read")
+        return data
+
     async def write(self, path: str, data: bytes, mode: int) -> None:
         """:raises FilesTrouble: unless it can be read back."""
         *directories, name = checked(path)
@@ -47,11 +54,9 @@ class FatFiles:
         self._scratch.write("written", data)
         source = self._scratch.path("written")
         await self._run("mcopy", "-n", "-o", "-i", self._device, source, f"{here}/{name}")
-        await self.copied(path, "read")
-        if self._scratch.read("read", len(data) + 1) != data:
+        if await self.read(path, len(data) + 1) != data:
             raise FilesTrouble(f"{self._device}: {path} is not what was written")
-        for name in ("written", "read"):
-            self._scratch.remove(name)
+        self._scratch.remove("written")
 
     async def _run(self, *argv: str) -> None:
         ran = await self._tools.run(*argv, seconds=_CALL)

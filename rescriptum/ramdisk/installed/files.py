@@ -39,6 +39,9 @@ class Files(Protocol):
         :returns: where the copy is. :raises FilesTrouble: when there is no such file.
         """
 
+    def read(self, path: str, most: int) -> Awaitable[bytes]:
+        """:returns: the first bytes of a file. :raises FilesTrouble: when there is no such file."""
+
     def write(self, path: str, data: bytes, mode: int) -> Awaitable[None]:
         """
         Put a file where it is to be, and its directories; what it said before is gone.

@@ -31,7 +31,7 @@ def newest(entries: Sequence[Entry], directory: str) -> Kernel | None:
     able = usual or [each for each in found if "rescue" not in each[0]] or found
     if not able:
         return None
-    version, name = max(able, key=lambda each: _order(each[0]))
+    version, name = max(able, key=lambda each: order(each[0]))
     above = directory.rstrip("/")
     return Kernel(f"{above}/{name}", _initrd(names, version, above))
 
@@ -45,7 +45,7 @@ def _initrd(names: set[str], version: str, directory: str) -> str | None:
     return next((f"{directory}/{each}" for each in tried if each in names), None)
 
 
-def _order(version: str) -> tuple[tuple[int, int, str], ...]:
-    """6.10 is above 6.9; a number is above a word."""
+def order(version: str) -> tuple[tuple[int, int, str], ...]:
+    """:returns: what versions are sorted by: 6.10 above 6.9, a number above a word."""
     parts = re.findall(r"\d+|[a-z]+", version)
     return tuple((1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts)

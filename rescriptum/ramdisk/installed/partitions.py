@@ -7,7 +7,10 @@ from ..disks import BlockDevice
 
 #: File systems that a root is on, and how a file gets into each.
 EXT: Final = frozenset({"ext2", "ext3", "ext4"})
-MOUNTED: Final = frozenset({"xfs", "btrfs"})
+BTRFS: Final = "btrfs"
+MOUNTED: Final = frozenset({"xfs", BTRFS})
+#: Of btrfs, what systems are put into: Fedora's name, and that of Ubuntu, Arch and openSUSE.
+SUBVOLUMES: Final = ("root", "@")
 FAT: Final = "vfat"
 #: Types of root partitions: the Discoverable Partitions Specification.
 _ROOTS: Final = frozenset(
