@@ -30,7 +30,7 @@ if [ "$modules" = few ]; then
   kept="$kept"'|^\./drivers/(char/(hw_random|ipmi)|i2c/algos|net/(virtio_net|net_failover|mdio|phy|bonding))'
   kept="$kept"'|^\./drivers/net/ethernet/(intel|realtek|broadcom|mellanox|amazon|chelsio|emulex|qlogic|solarflare|amd)/'
   kept="$kept"'|^\./drivers/(cdrom|hid|infiniband/core|usb/(host|storage|core|common|net)|mmc)/'
-  kept="$kept"'|^\./fs/(ext4|jbd2|mbcache|fat|nls|xfs|isofs|efivarfs)|^\./net/(core|802|8021q|llc|packet)'
+  kept="$kept"'|^\./fs/(btrfs|ext4|jbd2|mbcache|fat|nls|xfs|isofs|efivarfs)|^\./net/(core|802|8021q|llc|packet)'
   find . -name '*.ko' | grep -vE "$kept" | xargs rm -f
   cd "$root"
 fi
