@@ -6,7 +6,7 @@ from enum import Enum
 from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Self
+from typing import AnyStr, Self
 
 from attrs import field, frozen
 
@@ -25,6 +25,20 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def without_beginning(text: AnyStr, secret: AnyStr, least: int, instead: AnyStr) -> AnyStr:
+    """
+    :param text: that was cut somewhere, perhaps within ``secret``.
+    :param least: characters of it that are worth hiding.
+    :returns: the same without a beginning of ``secret`` at its end.
+    """
+    at = text.find(secret[:least], max(0, len(text) - len(secret) + 1))
+    while at >= 0:
+        if len(secret) > least and secret.startswith(text[at:]):
+            return text[:at] + instead
+        at = text.find(secret[:least], at + 1)
+    return text
 
 
 @frozen

@@ -4,10 +4,11 @@ import gzip
 import json
 from base64 import b64encode
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from rescriptum.bmc.driver import Credential
-from rescriptum.bmc.redfish.quirks import BASIC
+from rescriptum.bmc.redfish.quirks import BASIC, QuirkProfile
 from rescriptum.bmc.redfish.replies import (
     Ask,
     Declined,
@@ -440,6 +441,21 @@ class SecrecyTests(RedfishCase):
         self.bmc.doing[("POST", SESSIONS)] = [reply(401, said("X", f"bad password {PASSWORD}"))]
         self.assertNotIn(PASSWORD, str(self.refused("power.getPower")))
 
+    def test_an_echo_that_is_cut(self) -> None:
+        """What is long is cut, perhaps within a password: its beginning goes as well."""
+        for size in range(380, 520):
+            for words in ("x" * size + PASSWORD, PASSWORD * (size // len(PASSWORD)) + PASSWORD[:9]):
+                told = said("A", words)
+                told["error"]["@Message.ExtendedInfo"] += [{"MessageId": "B", "Message": "more"}]
+                self.bmc.doing[("POST", RESET)] = [reply(400, told)]
+                self.assertNotIn(PASSWORD[:6], str(self.refused("power.setPower", ON)))
+                self.bmc.system["Model"] = words
+                made = self.run_operation("inventory.get")
+                self.assertNotIn(PASSWORD[:6], str(self.masked(made)))
+
+    def masked(self, made: object) -> object:
+        return Mask.of(PASSWORD).document(made)
+
     def test_data_have_none_either(self) -> None:
         mask = Mask.of(PASSWORD, "root")
         made = mask.document({"a": [f"x{PASSWORD}", 1, None], PASSWORD: {"b": "root"}})
@@ -456,6 +472,21 @@ class SecrecyTests(RedfishCase):
             self.assertNotIn(PASSWORD, repr(each))
             self.assertNotIn("token-1", repr(each))
         self.successResultOf(Deferred.fromCoroutine(session.close()))
+
+    def test_a_profile_has_none(self) -> None:
+        """Whatever a BMC calls itself and its choices; a path stays one."""
+        made = QuirkProfile(
+            vendor=PASSWORD,
+            version=PASSWORD,
+            system=f"/{PASSWORD}",
+            resets=("On", PASSWORD),
+            boot_targets=(PASSWORD,),
+            boot_modes=(PASSWORD,),
+        )
+        told = made.told(Mask.of(PASSWORD))
+        self.assertEqual(told.system, made.system)
+        self.assertEqual(told.resets, ("On", "***"))
+        self.assertNotIn(PASSWORD, repr(evolve(told, system="")))
 
     def test_basic_is_a_profile_without_secrets(self) -> None:
         del self.bmc.root["Links"]

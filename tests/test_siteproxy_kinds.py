@@ -237,6 +237,15 @@ class KindTests(SynchronousTestCase):
         result = self.run_(secret_headers=[{"name": "X-Key", "ref": "key"}])
         self.assertEqual(base64.b64decode(result.body), b"as it is")
 
+    def test_a_secret_that_is_cut_with_its_body(self) -> None:
+        """Its beginning goes; of a body that is whole, what looks like one stays."""
+        self.outside.answer = Answer(200, (), b"a hunter2 hunter", truncated=True)
+        result = self.run_(secret_headers=[{"name": "X-Key", "ref": "key"}])
+        self.assertEqual(base64.b64decode(result.body).decode(), f"a {BLANKED} ")
+        self.outside.answer = Answer(200, (), b"a hunter")
+        result = self.run_(secret_headers=[{"name": "X-Key", "ref": "key"}])
+        self.assertEqual(base64.b64decode(result.body), b"a hunter")
+
     def test_nothing_is_listed(self) -> None:
         """Before the gateway has said anything, and once it takes everything back."""
         self.section.targets = ()

@@ -6,10 +6,12 @@ from typing import Final
 from attrs import evolve, field, frozen
 
 from ..contract.proxying import HttpHeader, HttpProxyResult
-from ..values import Secret
+from ..values import Secret, without_beginning
 
 #: What stands where a secret of the request stood.
 BLANKED: Final = "(secret)"
+#: Bytes of a secret that is cut off with its body, from which on they are left out.
+_LEAST: Final = 4
 
 
 @frozen
@@ -35,6 +37,9 @@ class Answer:
                     ),
                     body=made.body.replace(text.encode("utf-8"), BLANKED.encode("ascii")),
                 )
+                if made.truncated:
+                    body = without_beginning(made.body, text.encode("utf-8"), _LEAST, b"")
+                    made = evolve(made, body=body)
         return made
 
     def result(self) -> HttpProxyResult:

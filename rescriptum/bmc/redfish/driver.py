@@ -91,5 +91,5 @@ class RedfishDriver:
         try:
             return await transport.within(seconds, talk(session, work))
         finally:
-            self.profile = session.profile
+            self.profile = session.profile.told(lambda text: str(session.mask.document(text)))
             await transport.close()

@@ -17,9 +17,9 @@ async def probe(session: Session, system: str) -> None:
     await manager_of(session, document)
     await learn(session, path, document)
     await find_slot(session, document)
-    for finding in (find_accounts(session, system), find_service(session)):
+    for find in (lambda: find_accounts(session, system), lambda: find_service(session)):
         try:
-            await finding
+            await find()
         except BmcRefusal as e:
             if e.code != "unsupported-operation":
                 raise

@@ -1,9 +1,10 @@
 """What is known of one BMC: read once, so that later operations begin where earlier ones ended."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 #: In place of a path of sessions: there are none, every request carries the credential.
 BASIC: Final = "basic"
@@ -44,6 +45,21 @@ class QuirkProfile:
     media_form: str = ""
     accounts: str = ""
     updates: str = ""
+
+    def told(self, masked: Callable[[str], str]) -> "QuirkProfile":
+        """
+        :param masked: takes secrets out of a text.
+        :returns: the same, whatever the BMC repeats in what it calls itself and its choices. Paths
+            stay as they are: they are asked for.
+        """
+        return evolve(
+            self,
+            vendor=masked(self.vendor),
+            version=masked(self.version),
+            resets=tuple(map(masked, self.resets)),
+            boot_targets=tuple(map(masked, self.boot_targets)),
+            boot_modes=tuple(map(masked, self.boot_modes)),
+        )
 
 
 @frozen

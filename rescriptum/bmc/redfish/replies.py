@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from attrs import field, frozen
 
 from ...contract.bmc import BmcRefusal
-from ...values import printable
+from ...values import printable, without_beginning
 from .documents import Document, decoded, inner, path_of, text, texts
 
 #: Characters of what a BMC said that are repeated.
@@ -182,7 +182,7 @@ def declined(reply: Reply, masked: "Mask") -> Declined:
     if not code:
         code = "refused" if 400 <= reply.status < 500 else "failed"
         code = code if reply.status >= 400 else "bad-response"
-    words = "; ".join(dict.fromkeys(each.said or each.name for each in said))
+    words = "; ".join(dict.fromkeys(masked(each.said or each.name) for each in said))
     detail = f"HTTP {reply.status}" + (f": {words}" if words else "")
     if 300 <= reply.status < 400:
         detail = f"HTTP {reply.status}: it sends elsewhere, which is not followed"
@@ -207,6 +207,8 @@ class Mask:
     def __call__(self, said: str) -> str:
         for each in self._secrets:
             said = said.replace(each, "***")
+        for each in self._secrets:  # what is long was cut
+            said = without_beginning(said, each, _HIDDEN_IN_DATA, "***")
         return said
 
     def document(self, value: object) -> object:
