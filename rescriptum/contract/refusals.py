@@ -320,6 +320,12 @@ _ROWS: Final = (
         "The result says of each disk what was tried; nothing is installed on such a machine.",
     ),
     Refusal(
+        "diagnostics-failed",
+        500,
+        "at least one part of the machine does not do what it should",
+        "The result says of each part what was found; look at those that failed.",
+    ),
+    Refusal(
         "kexec-refused",
         500,
         "this kernel starts no other one",

@@ -33,6 +33,9 @@ from ..net.pinning import gateway_policy
 from ..net.processes import Reactor as ProcessReactor
 from ..net.workers import WorkerPool
 from ..ramdisk.collecting import CollectInventory
+from ..ramdisk.diagnosing import Around as Diagnosing
+from ..ramdisk.diagnosing import RunDiagnostics
+from ..ramdisk.diagnostics.store import Cores, memory, surface
 from ..ramdisk.disks import BlockDevice
 from ..ramdisk.hardware.inventory import inventory
 from ..ramdisk.hardware.store import KernelFiles
@@ -142,9 +145,24 @@ class Machine:
             WriteImage(images, self._cache),
             WriteSeed(Seeding(self._installed.find, self._files), joining),
             StartInstalled(starting),
+            RunDiagnostics(self._diagnosing()),
             CollectInventory(self.inventory),
             Leave("power.off", lambda: leaving.trigger("o")),
             Leave("power.reboot", lambda: leaving.trigger("b")),
+        )
+
+    def _diagnosing(self) -> Diagnosing:
+        kernel = self._kernel
+        return Diagnosing(
+            self._devices.all,
+            lambda: [str(each["id"]) for each in kernel.gpus()],
+            lambda: kernel.read("proc/meminfo"),
+            memory,
+            Cores(),
+            lambda device: surface(Path(device.path)),
+            self._tools,
+            self._disk,
+            boottime,
         )
 
     async def inventory(self) -> JSON:
