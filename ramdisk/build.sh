@@ -26,7 +26,7 @@ version=3.11
 mirror=${MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -1)}
 packages=linux-image-amd64,python3-minimal,python3,udev,kmod,util-linux,iproute2,busybox-static
 packages+=,nvme-cli,hdparm,gdisk,mdadm,lvm2,cryptsetup-bin,e2fsprogs,mtools,dosfstools,xfsprogs
-packages+=,kexec-tools,ca-certificates,pciutils,dmidecode,ipmitool
+packages+=,kexec-tools,ca-certificates,pciutils,dmidecode,ipmitool,smartmontools
 
 mkdir -p "$out"
 out=$(realpath "$out")
