@@ -5,6 +5,7 @@ from contextlib import closing
 from typing import ClassVar, Final, TextIO
 
 from attrs import asdict, frozen
+from twisted.internet.defer import CancelledError
 
 from ..answers.checks.finding import Severity
 from ..answers.disarm import Moved, arm_machine
@@ -126,6 +127,9 @@ class InstallOptions(MachineCommand):
                 await installing.run(config, dry)
             except _Stopped as e:
                 stopped = e
+            except CancelledError:
+                telling.end(machine, dry, installing.interrupted())
+                raise
         return telling.end(machine, dry, stopped)
 
 
@@ -142,6 +146,12 @@ class _Installing:
         self._telling = telling
         self._moved: tuple[Moved, ...] = ()
         self._once = False
+
+    def interrupted(self) -> _Stopped:
+        """:returns: how far it had come: nothing is undone, since it may be installing itself."""
+        disarm = f"'rescriptum disarm {self._identity}' calls it off"
+        left = f"everything stays as it is: {disarm}" if self._moved else "nothing was armed by it"
+        return _Stopped("interrupted", left)
 
     async def run(self, config: Config, dry: bool) -> None:
         """:raises _Stopped: with what is left of it, and what to do."""
@@ -193,9 +203,7 @@ class _Installing:
         try:
             data = await self._ways.ask(self._machine, "power.getPower")
         except BmcRefusal as e:
-            raise _Stopped(
-                f"{self._machine.name}: {e}. {_advice(e)}", "nothing was changed"
-            ) from None
+            raise _Stopped(f"{self._machine.name}: {_said(e)}", "nothing was changed") from None
         return PowerState(str(data["power"]))
 
     def _plan(self, rehearsal: Rehearsal) -> None:
@@ -235,7 +243,7 @@ class _Installing:
             left = self._disarmed()
             if e.unknown:
                 left += "; nobody knows whether its next boot is one from the network"
-            raise _Stopped(f"{self._machine.name}: pxe: {e}. {_advice(e)}", left) from None
+            raise _Stopped(f"{self._machine.name}: pxe: {_said(e)}", left) from None
         self._once = True
         self._telling.step("pxe", override_line(data))
         if data.get("once") is False:
@@ -248,7 +256,7 @@ class _Installing:
         try:
             data = await self._ways.ask(self._machine, "power.setPower", args)
         except BmcRefusal as e:
-            text = f"{self._machine.name}: start: {e}. {_advice(e)}"
+            text = f"{self._machine.name}: start: {_said(e)}"
             if e.unknown:
                 raise _Stopped(
                     text,
@@ -287,6 +295,7 @@ class _Installing:
         return "it is disarmed again"
 
 
-def _advice(error: BmcRefusal) -> str:
+def _said(error: BmcRefusal) -> str:
     row = BMC_CODES.get(error.code)
-    return row.advice if row is not None else ""
+    advice = row.advice if row is not None else ""
+    return f"{str(error).rstrip('.')}. {advice}".rstrip()

@@ -1,14 +1,15 @@
 """``rescriptum``: the operator's command line over the server's own parts."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, TextIO
+from typing import Any, ClassVar, NoReturn, TextIO, TypeVar
 
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorCore
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorCore, IReactorTime
 from twisted.internet.task import react
 from twisted.python.usage import Options, UsageError
 
@@ -29,6 +30,10 @@ from .sets import ExportOptions, ImportOptions, MigrateOptions
 from .site import SiteOptions
 
 DONE, FAILED, MISUSED = 0, 1, 2
+#: Seconds that what was interrupted has to log out of BMCs, and to end its programs.
+_ENDING = 10
+
+_T = TypeVar("_T")
 
 
 class RescriptumOptions(Group):
@@ -74,6 +79,7 @@ def perform(leaf: Options, reading: Reading, out: TextIO, err: TextIO) -> int:
 def _perform_later(perform: Callable[[object], Coroutine[Any, Any, int]], err: TextIO) -> int:
     codes: list[int] = []
     failed: list[OSError] = []
+    interrupted = False
 
     def started(reactor: object) -> Deferred[None]:
         async def run() -> None:
@@ -81,17 +87,40 @@ def _perform_later(perform: Callable[[object], Coroutine[Any, Any, int]], err: T
                 codes.append(await perform(reactor))
             except ConfigError as e:
                 codes.append(_misused(e, err))
-            except RescriptumError as e:
+            except OSError as e:  # for main(), as that of any other command
+                failed.append(e)
+            except (RescriptumError, CancelledError) as e:
+                if interrupted:  # whatever that makes of it
+                    return
+                if isinstance(e, CancelledError):
+                    raise
                 err.write(f"error: {printable(str(e))}\n")
                 codes.append(FAILED)
-            except OSError as e:  # for run(), as that of any other command
-                failed.append(e)
 
         done: Deferred[None] = Deferred()
+        running: list[Deferred[None]] = []
+
+        def begin() -> None:
+            running.append(Deferred.fromCoroutine(run()))
+            running[0].chainDeferred(done)
+
+        def end() -> Deferred[None] | None:
+            """What it has begun ends in good order; a second Ctrl-C waits for nothing."""
+            nonlocal interrupted
+            if done.called or not running:
+                return None
+            interrupted = True
+            if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+            over: Deferred[None] = Deferred()
+            late = IReactorTime(reactor).callLater(_ENDING, over.callback, None)
+            done.addBoth(_passed, late, over)
+            running[0].cancel()
+            return over
+
+        IReactorCore(reactor).addSystemEventTrigger("before", "shutdown", end)
         # Not before: until it runs, Ctrl-C strikes in the middle of whatever is done here.
-        IReactorCore(reactor).callWhenRunning(
-            lambda: Deferred.fromCoroutine(run()).chainDeferred(done)
-        )
+        IReactorCore(reactor).callWhenRunning(begin)
         return done
 
     try:
@@ -99,12 +128,19 @@ def _perform_later(perform: Callable[[object], Coroutine[Any, Any, int]], err: T
     except SystemExit as e:
         if failed:
             raise failed[0] from None
-        if not codes and e.code == DONE:
+        if not codes and (interrupted or e.code == DONE):
             err.write("error: interrupted before it was done\n")
             return FAILED
         if not codes:  # our own fault: react has shown the traceback
             return e.code if isinstance(e.code, int) else FAILED
     return codes[0]
+
+
+def _passed(result: _T, late: IDelayedCall, over: Deferred[None]) -> _T:
+    if late.active():
+        late.cancel()
+        over.callback(None)
+    return result
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str], out: TextIO, err: TextIO) -> int:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, TextIO
 
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorCore, IReactorProcess, IReactorTCP
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorProcess, IReactorTCP
 from twisted.python.usage import UsageError
 
 from ...errors import ConfigError, Malformed
@@ -14,6 +14,7 @@ from ...fakebmc.runner import Hook
 from ...fakebmc.service import USER, FakeBMC
 from ...fakebmc.state import Changed
 from ...fakebmc.switches import Switch, Switches
+from ...settings import PREFIX
 from ...values import Listen, Problem, printable
 from ..options import Command
 
@@ -95,7 +96,8 @@ class FakeBmcOptions(Command):
         def failed(line: str) -> None:
             err.write(f"error: {printable(line)}\n")
 
-        hook = Hook(IReactorProcess(reactor), self.argv, environ, failed)
+        theirs = {name: text for name, text in environ.items() if not name.startswith(PREFIX)}
+        hook = Hook(IReactorProcess(reactor), self.argv, theirs, failed)
 
         def changed(change: Changed) -> None:
             out.write(f"{change.what}: power {'on' if change.on else 'off'}\n")
@@ -118,15 +120,12 @@ class FakeBmcOptions(Command):
             f"password  {shown}\n"
         )
         out.flush()
-        ending: Deferred[None] = Deferred()
-
-        async def end() -> None:
+        interrupted: Deferred[None] = Deferred()
+        try:
+            await interrupted
+        except CancelledError:
+            pass
+        finally:
             await hook.stop()
             await bmc.stopService()
-            ending.callback(None)
-
-        IReactorCore(reactor).addSystemEventTrigger(
-            "before", "shutdown", lambda: Deferred.fromCoroutine(end())
-        )
-        await ending
         return 0

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, TextIO
 
 from attrs import asdict, fields, frozen
+from twisted.internet.defer import CancelledError
 from twisted.python.usage import UsageError
 
 from ...bmc.redfish.quirks import QuirkProfile
@@ -57,22 +58,27 @@ def waiting(err: TextIO, line: str) -> None:
     err.flush()
 
 
+def unknown(machine: Controlled) -> str:
+    """:returns: what to do once nobody knows."""
+    return (
+        "Nobody knows whether it was done, and it is not tried again by itself: look by"
+        f" 'rescriptum power status {machine.name}' first."
+    )
+
+
 def explained(machine: Controlled, error: BmcRefusal, writes: bool) -> str:
     """
     :param writes: whether the machine may have been changed.
     :returns: what went wrong, and what to do about it.
     """
     if error.unknown and writes:
-        advice = (
-            "Nobody knows whether it was done, and it is not tried again by itself: look by"
-            f" 'rescriptum power status {machine.name}' first."
-        )
+        advice = unknown(machine)
     elif error.code == "timeout":
         advice = BMC_CODES["unreachable"].advice
     else:
         row = BMC_CODES.get(error.code)
         advice = row.advice if row is not None else ""
-    return printable(f"{machine.name}: {error}. {advice}".rstrip())
+    return printable(f"{machine.name}: {str(error).rstrip('.')}. {advice}".rstrip())
 
 
 @frozen
@@ -129,6 +135,10 @@ class _Asking(MachineCommand):
             told = Told(machine, self.operation, writes, data)
         except BmcRefusal as e:
             told = Told(machine, self.operation, writes, {}, e)
+        except CancelledError:
+            if writes:
+                err.write(f"# {printable(f'{machine.name}: {unknown(machine)}')}\n")
+            raise
         if self["json"]:
             out.write(json.dumps(told.as_json(), indent=1) + "\n")
         elif told.error is None:
