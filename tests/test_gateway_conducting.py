@@ -378,6 +378,21 @@ class OverBehaviour(Conducting):
         self.assertEqual(self.row(name).state, WorkflowState.DONE)
         self.assertEqual(self.cleared(name), [])
 
+    def test_nobody_knows_whether_there_is_one(self) -> None:
+        """Its agent had the command, and did not say in time what became of it."""
+        for code in ("timeout", "interrupted"):
+            name = self.begin()
+            self.answer(self.sent(name)[0], Result(False, code, ""))
+            self.assertEqual(self.row(name).state, WorkflowState.FAILED)
+            self.assertEqual(len(self.cleared(name)), 1, code)
+        name = self.begin()
+        self.deliver(self.sent(name)[0])
+        self.now += STEP_SECONDS
+        self.do(commands.expire, int(self.now))
+        self.look()
+        self.assertEqual(self.row(name).reason, "boot.prepareRamdisk: expired")
+        self.assertEqual(len(self.cleared(name)), 1)
+
     def test_the_lease_has_moved(self) -> None:
         """An entry of another lease is dead; of two that were made, the living one is cleared."""
         name = self.begin()

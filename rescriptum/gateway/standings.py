@@ -14,6 +14,8 @@ from .workflows import Facts, Order, SiteAgent, Standing
 #: Seconds: an agent that was silent for longer is not asked to do anything. Its session goes on
 #: until it says Hello again, which it may never do.
 _HEARD: Final = 60
+#: What an agent says of a command that was cut off: nobody knows how far it came.
+_UNKNOWN: Final = frozenset(("timeout", "interrupted"))
 
 
 def standings(connection: Connection, steps: list[WorkflowStep]) -> list[Standing]:
@@ -74,11 +76,19 @@ def _left(connection: Connection, step: WorkflowStep) -> Order | None:
     if step.command is None:
         return None
     row = commands.get(connection, step.command)
-    if row.finished_at is not None and (row.result is None or not row.result.ok):
-        return None  # it failed, or it was taken back before anybody had it
+    if _did_nothing(row):
+        return None
     epoch = step.detail.get("epoch", 0)
     payload = Draft.stored(row.claims).command.payload
     return Order(row.node, row.kind, payload, epoch=epoch if isinstance(epoch, int) else 0)
+
+
+def _did_nothing(row: CommandRow) -> bool:
+    if row.finished_at is None:
+        return False
+    if row.result is None:  # taken back, or late: whoever had it may have run it
+        return row.delivered_at is None and row.journalled_at is None
+    return not row.result.ok and row.result.code not in _UNKNOWN
 
 
 def facts(connection: Connection, workflow: Workflow, now: int) -> Facts:
