@@ -13,6 +13,7 @@ from rescriptum.proxydhcp import wire
 from rescriptum.proxydhcp.answer import NO_ADDRESS, TOO_LONG, BootFiles, Peer, Silence
 from rescriptum.proxydhcp.policy import (
     ANOTHER_SERVER,
+    FRESH,
     MOST_QUESTIONS,
     NO_ENTRY,
     NO_QUESTION,
@@ -208,6 +209,14 @@ class BootFileTests(PolicyCase):
         self.assertEqual(made.options[wire.BOOT_FILE], ARM64.encode() + b"\0")
         self.assertEqual(decision.question.request.client.number, PI)
 
+    def test_a_raspberry_pi_gets_the_loader_that_is_there(self) -> None:
+        """As every arm64 machine: what the operator has put in its place, or nothing."""
+        mac = MAC(min(PI_VENDORS).hex() + "000001")
+        self.entries.put(BootEntry(mac, BootKind.RAMDISK))
+        for loaders, named in (({"efiarm64": "grub.efi"}, "grub.efi"), ({}, None)):
+            self.policy = self.with_files(BootFiles(SERVER, URL, loaders))
+            self.assertEqual(self.named(packet(asked(1, 0), mac=mac)), named)
+
 
 class SilenceTests(PolicyCase):
     REQUEST = asked(wire.REQUEST)
@@ -338,11 +347,17 @@ ASKS = st.tuples(
 )
 #: What may happen between two of them.
 CHANGES = st.sampled_from(
-    ("nothing",) * 12 + ("put", "put", "remove", "lapse", "time", "epoch", "fence", "prune")
+    ("nothing",) * 12
+    + ("put", "put", "remove", "lapse", "time", "epoch", "fence", "prune", "loader", "loader")
 )
 
 
 class KeptTests(PolicyCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.there = {"efi64": X64}
+        self.moving = BootFiles(SERVER, URL, self.there)
+
     def change(self, what: str, mac: MAC) -> None:
         now, lease = int(self.clock.seconds()), self.lease
         if what == "put":
@@ -359,6 +374,9 @@ class KeptTests(PolicyCase):
             lease.open = not lease.open
         elif what == "prune":
             self.entries.prune(lease.epoch, self.clock.seconds())
+        elif what == "loader":
+            self.there.pop("efi64") if self.there else self.there.update(efi64=X64)
+            self.clock.advance(FRESH)
 
     @given(
         st.booleans(),
@@ -377,7 +395,7 @@ class KeptTests(PolicyCase):
         for mac in MACS:
             self.entries.put(BootEntry(mac, BootKind.LOCAL))
         kept, made = Strategies(learn=learn), Strategies(learn=learn)
-        fast = Policy(self.files, self.lease, self.entries, kept, self.clock.seconds)
+        fast = Policy(self.moving, self.lease, self.entries, kept, self.clock.seconds)
         for twisted, xid, change in steps:
             both = zip(usual, other, strict=True)
             ask = (b if number == twisted else a for number, (a, b) in enumerate(both))
@@ -385,7 +403,7 @@ class KeptTests(PolicyCase):
             self.change(change, mac)
             number = b"xid%d" % max(0, xid - 2)
             datagram = packet(options, mac=mac, xid=number, client=client, relay=relay)
-            slow = Policy(self.files, self.lease, self.entries, made, self.clock.seconds)
+            slow = Policy(self.moving, self.lease, self.entries, made, self.clock.seconds)
             answers = [self.said(each, datagram, port, peer) for each in (fast, slow)]
             self.assertEqual(*answers)
 
@@ -402,6 +420,29 @@ class KeptTests(PolicyCase):
             (question.message, question.boot_file, question.client),
             (machine.mac, machine.strategy, machine.times, machine.worked),
         )
+
+    def test_a_loader_that_has_gone_is_not_offered_any_more(self) -> None:
+        """Nor one in whose place another has come; whoever asks again has waited a second."""
+        loaders, native = {"efi64": X64, "bios": BIOS}, [""]
+        self.policy = self.with_files(
+            BootFiles(SERVER, URL, loaders, native=lambda: native[0] or None)
+        )
+        ipxe = asked(1, 0, None, IPXE, (wire.IPXE, b"\x13\1\1"))
+        for options, named in ((asked(), X64), (ipxe, f"tftp://10.0.0.1/{BIOS}")):
+            self.assertEqual(self.named(packet(options)), named)
+        loaders["efi64"], native[0] = "other.efi", "native.kpxe"
+        self.clock.advance(FRESH)
+        self.assertEqual(self.named(packet(asked())), "other.efi")
+        self.assertEqual(self.named(packet(ipxe)), "tftp://10.0.0.1/native.kpxe")
+        del loaders["efi64"]
+        self.clock.advance(FRESH)
+        for _ in range(2):
+            self.assertIsNone(self.named(packet(asked())))
+        loaders["efi64"] = X64
+        self.assertEqual(self.named(packet(asked())), X64)
+        del loaders["efi64"]
+        self.clock.advance(-3600)  # somebody sets the clock
+        self.assertIsNone(self.named(packet(asked())))
 
     def test_the_same_question_has_the_same_answer(self) -> None:
         """But for the xid; whatever else differs is another question."""

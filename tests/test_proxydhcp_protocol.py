@@ -12,6 +12,7 @@ from rescriptum.boot.offers import Strategy
 from rescriptum.boot.tally import KINDS
 from rescriptum.net.udp import Arrival
 from rescriptum.proxydhcp import wire
+from rescriptum.proxydhcp.request import PI_VENDORS
 from rescriptum.proxydhcp.wire import decode, encode_options
 from rescriptum.values import MAC
 
@@ -160,10 +161,23 @@ class LearningTests(ProxyCase):
         direct, prompt = bytes.fromhex("060108ff"), bytes.fromhex("060108 0a04 00505845 ff")
         self.assertEqual([self.vendor(b"xid1") for _ in range(4)], [direct, direct, None, None])
         self.assertEqual([self.vendor(b"xid2") for _ in range(3)], [None, None, prompt])
-        self.deliver(packet(B05, client="10.0.0.50"), CLIENT, port=4011)
+        self.deliver(packet(asked(3), client="10.0.0.50"), CLIENT, port=4011)
         self.assertEqual([self.vendor(b"xid3") for _ in range(3)], [prompt] * 3)
         [learnt] = self.strategies.learnt()
         self.assertEqual((learnt.mac, learnt.strategy), (MACHINE, Strategy.PROMPT))
+
+    def test_nothing_is_learnt_where_there_is_one_way_only(self) -> None:
+        """HTTP boot has no option 43, and a Raspberry Pi its own."""
+        pi = MAC(min(PI_VENDORS).hex() + "000001")
+        self.entries.put(BootEntry(pi, BootKind.RAMDISK))
+        for mac, options in ((MACHINE, asked(1, 16, b"HTTPClient")), (pi, asked(1, 0))):
+            with capturedLogs() as events:
+                for _ in range(3):
+                    self.deliver(packet(options, mac=mac))
+            [ignored] = named(events, "dhcp.ignored")
+            self.assertEqual(ignored["strategy"], "direct")
+            self.deliver(packet(asked(3, 7), mac=mac), CLIENT, port=4011)
+        self.assertEqual(list(self.strategies.learnt()), [])
 
 
 class ChosenTests(ProxyCase):
@@ -179,6 +193,15 @@ class ChosenTests(ProxyCase):
         self.assertNotIn(wire.VENDOR_SPECIFIC, offer.options)
         ack = self.answer(packet(B05, mac=other, client="10.0.0.50"), CLIENT, port=4011)
         self.assertEqual(ack.options[wire.VENDOR_SPECIFIC], bytes.fromhex("4704 80000000 ff"))
+
+    def test_what_is_chosen_for_an_architecture_is_for_all_that_say_it(self) -> None:
+        """Also for a machine that was of another one before: by HTTP boot, or in BIOS mode."""
+        self.preferences = "efi64=bounce"
+        self.setUp()
+        for number, named in ((16, b"HTTPClient"), (0, None), (7, None), (0, None)):
+            offer = self.answer(packet(asked(1, number, named)))
+            vendor = offer.options.get(wire.VENDOR_SPECIFIC)
+            self.assertEqual(vendor, bytes.fromhex("060108ff") if number == 0 else None)
 
 
 class SendingTests(ProxyCase):
@@ -305,8 +328,11 @@ class EventTests(ProxyCase):
         with capturedLogs() as events:
             for number in range(KINDS + 50):
                 self.deliver(packet(asked(), mac=MAC(f"02{number:010x}")))
+            self.deliver(packet(asked(1, 25)))
         self.assertEqual(len(named(events, "dhcp.discovered")), KINDS)
         self.assertEqual(len(self.discovered), 256)
+        [refused] = named(events, "dhcp.refused")  # strangers keep nothing of ours quiet
+        self.assertEqual(refused["mac"], MACHINE)
 
 
 class OverhearingTests(ProxyCase):

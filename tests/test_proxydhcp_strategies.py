@@ -83,6 +83,9 @@ class StrategiesTests(SynchronousTestCase):
         self.assertEqual((machine.mac, machine.strategy), (MACHINE, Strategy.BOUNCE))
         self.assertTrue(machine.fixed)
         self.assertIs(strategies.machine(request()), machine)
+        bios = understood(decode(packet(asked(1, 0))))
+        assert bios is not None
+        self.assertEqual(strategies.machine(bios).strategy, Strategy.DIRECT)
         other = Strategies().machine(request())
         self.assertEqual((other.strategy, other.fixed), (Strategy.DIRECT, False))
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from attrs import field, frozen
 
-from ..boot.loaders import ARM64_LOADER, SERVED
+from ..boot.loaders import SERVED
 from ..boot.offers import Strategy
 from ..boot.scripts import site_script
 from . import wire
@@ -52,8 +52,8 @@ class BootFiles:
 
     :ivar server: our address, which all of them can reach. :ivar url: of our HTTP, without a slash
         at its end.
-    :ivar loaders: files by the tags of the architecture table, as they are there when a question is
-        first answered; what is not there is not offered.
+    :ivar loaders: files by the tags of the architecture table, as they are there now; what is not
+        there is not offered.
     :ivar native: what a BIOS machine's own iPXE is sent to, likewise.
     :ivar tftp: whether it hands them over.
     """
@@ -70,9 +70,7 @@ class BootFiles:
         """:returns: a name for TFTP, or a URL; None: nothing for this client."""
         if client.fetches is Fetches.SCRIPT:
             return site_script(self.url)
-        loader = ARM64_LOADER if client.pi else None
-        if client.row is not None:
-            loader = self.loaders.get(client.row.tag)
+        loader = self.loaders.get(client.tag)
         if loader is None:
             return None
         if client.fetches is Fetches.URL:

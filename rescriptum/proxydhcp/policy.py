@@ -32,6 +32,8 @@ from .wire import decode
 
 #: Machines whose last question is kept, with its answer: more than power on at once.
 MOST_QUESTIONS: Final = 4096
+#: Seconds for which a loader that was there is taken to be there.
+FRESH: Final = 1.0
 
 STANDBY: Final = Silence("standby", "this agent does not hold the boot lease")
 NO_ENTRY: Final = Silence("no-entry", "no boot entry: the machine is left alone")
@@ -56,7 +58,8 @@ class Question:
     :ivar silence: why it can have no answer, whatever machine it is; None: it can have one.
     :ivar entry: what was prepared for the machine, after ``looked`` changes of that table.
     :ivar machine: what it has to do with us; None: it was never answered.
-    :ivar strategy: by which ``rest`` was made: the answer from behind its xid.
+    :ivar strategy: by which ``rest`` was made: the answer from behind its xid; None: it was not.
+    :ivar made: at which Unix time.
     :ivar to: whom that goes to, address and port.
     :ivar client: which firmware it is, for people.
     :ivar message: ``OFFER`` or ``ACK``. :ivar boot_file: what the answer names.
@@ -74,6 +77,7 @@ class Question:
     looked: int = -1
     machine: Machine | None = None
     strategy: Strategy | None = None
+    made: float = 0.0
     client: str = ""
     message: str = ""
     boot_file: str = ""
@@ -172,15 +176,15 @@ class Policy:
         if machine is None:
             machine = question.machine = self._strategies.machine(question.request)
         ignored = machine.ignores(xid, question.discover, question.ipxe, self._strategies.learn)
-        if question.strategy is not machine.strategy:
-            silence = self._prepare(question, machine.strategy)
+        if question.strategy is not machine.strategy or not 0 <= now - question.made < FRESH:
+            silence = self._prepare(question, machine.strategy, now)
             if silence is not None:
                 return silence
         return Answer(HEAD + xid + question.rest, machine, question, ignored)
 
-    def _prepare(self, question: Question, strategy: Strategy) -> Silence | None:
+    def _prepare(self, question: Question, strategy: Strategy, now: float) -> Silence | None:
         """Make the answer to ``question``, and keep it. :returns: why there is none."""
-        packet = question.request.packet
+        packet, question.strategy = question.request.packet, None
         composed = compose(question.request, strategy, self._files)
         if isinstance(composed, Silence):
             return composed
@@ -190,6 +194,9 @@ class Policy:
         question.message, question.boot_file = composed.message, composed.boot_file
         question.client = str(question.request.client)
         question.strategy, question.rest, question.to = strategy, composed.rest, to
+        question.made = now
+        # Whoever asked last goes last.
+        self._questions.pop(packet.mac, None)
         if len(self._questions) >= MOST_QUESTIONS:
             del self._questions[next(iter(self._questions))]
         self._questions[packet.mac] = question

@@ -97,7 +97,8 @@ class ProxyDHCP:
         self._now = now
         self._found = found
         self._logger = self._log  # which makes a new one each time that it is asked for
-        self._tally = Tally()
+        # Of machines that anybody can make up, and of those that have entries.
+        self._strangers, self._tally = Tally(), Tally()
         self._complained = -PERIOD
 
     def listen(self, device: str | None = None) -> tuple[Listening, ...]:
@@ -228,7 +229,8 @@ class ProxyDHCP:
             mac, request.uuid, client.name, self._now()
         ):
             self._found()
-        if self._tally.counted(str(mac), silence.code, self._monotonic()) is None:
+        tally = self._strangers if silence is NO_ENTRY else self._tally
+        if tally.counted(str(mac), silence.code, self._monotonic()) is None:
             return
         if silence is NO_ENTRY:
             record(self._log, DhcpDiscovered(peer=peer, mac=mac, client=str(client)))

@@ -26,6 +26,7 @@ PI_VENDORS: Final = frozenset(
 #: IANA's number for it, which it does not say by itself.
 PI: Final = 41
 _BIOS: Final = 0
+_ARM64: Final = "efiarm64"
 #: How the control plane calls what DHCP shows; whatever is not here is ``arch-NUMBER``.
 _NAMES: Final = {
     "bios": "bios",
@@ -75,6 +76,18 @@ class Client:
     def vendor_class(self) -> bytes:
         """Option 60 of the answer: it is taken for another server's without it (W001, W061)."""
         return b"HTTPClient" if self.fetches is Fetches.URL else b"PXEClient"
+
+    @property
+    def tag(self) -> str:
+        """Of whose loader it is given, in the architecture table; empty: there is none."""
+        if self.pi:
+            return _ARM64
+        return "" if self.row is None else self.row.tag
+
+    @property
+    def one_way(self) -> bool:
+        """Whether it is told its file in the same way by every strategy."""
+        return self.pi or self.fetches is Fetches.URL
 
     @property
     def name(self) -> str:

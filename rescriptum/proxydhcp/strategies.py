@@ -25,11 +25,11 @@ _ORDER: Final = tuple(Strategy)
 @define(eq=False)
 class Machine:
     """
-    One machine, and what it does about our answers.
+    One machine, as long as it is of one architecture, and what it does about our answers.
 
     :ivar tag: of its architecture, in the table; empty: the table has no row for it.
     :ivar strategy: that it is answered by.
-    :ivar fixed: whether an operator chose it.
+    :ivar fixed: whether an operator chose it, or no other is different for it.
     :ivar worked: whether it is known to be right. :ivar tried: how many were not.
     :ivar xid: of its last DISCOVER, and ``times``: how often that came.
     :ivar loads: whether it was last offered a loader.
@@ -82,21 +82,21 @@ class Strategies:
         """:param learn: whether machines that ignore our offers are answered in another way."""
         self._preferences = Preferences() if preferences is None else preferences
         self.learn = learn
-        # Those that were begun longest ago first.
-        self._machines: dict[MAC, Machine] = {}
+        # By architecture too, which goes with how it was set up to boot; those that were begun
+        # longest ago first.
+        self._machines: dict[tuple[MAC, str], Machine] = {}
 
     def machine(self, request: Request) -> Machine:
         """:returns: the one that asks, which has a boot entry: strangers are not kept here."""
-        mac = request.mac
-        machine = self._machines.get(mac)
+        client = request.client
+        about = mac, tag = request.mac, "" if client.row is None else client.row.tag
+        machine = self._machines.get(about)
         if machine is None:
             if len(self._machines) >= MOST:
                 del self._machines[next(iter(self._machines))]
-            row = request.client.row
-            tag = "" if row is None else row.tag
             chosen = self._preferences.find(request.packet.mac, tag)
-            machine = Machine(mac, chosen or DEFAULT, tag, fixed=chosen is not None)
-            self._machines[mac] = machine
+            fixed = chosen is not None or client.one_way
+            machine = self._machines[about] = Machine(mac, chosen or DEFAULT, tag, fixed)
         return machine
 
     def learnt(self) -> Iterator[Machine]:
