@@ -9,6 +9,7 @@ from typing import Any
 from attrs import evolve
 from twisted.application.service import IService
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorFDSet
 from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 
@@ -24,8 +25,6 @@ from ..cache.client import HostPolicy, ImageClient, Pull
 from ..cache.responses import parsed
 from ..contract.joining import Role
 from ..contract.refusals import Rejected
-from ..contract.structure import JSON
-from ..errors import RescriptumError
 from ..interfaces import Sink
 from ..net.clocks import boottime
 from ..net.connections import Connections
@@ -37,8 +36,9 @@ from ..ramdisk.diagnosing import Around as Diagnosing
 from ..ramdisk.diagnosing import RunDiagnostics
 from ..ramdisk.diagnostics.store import Cores, memory, surface
 from ..ramdisk.disks import BlockDevice
-from ..ramdisk.hardware.inventory import inventory
+from ..ramdisk.hardware.client import Listening
 from ..ramdisk.hardware.store import KernelFiles
+from ..ramdisk.hardware.survey import Survey
 from ..ramdisk.imaging import Surroundings, WriteImage
 from ..ramdisk.installed.ext import ExtFiles
 from ..ramdisk.installed.fat import FatFiles
@@ -65,12 +65,14 @@ from .site import SOCKET, STATUS, Reactor, end
 DISK_THREADS = 3
 #: Seconds that a result may take to reach the gateway before a machine leaves, and between looks.
 TELLING, TELLING_PAUSE = 20.0, 0.5
+#: Seconds in which every switch has said once what it is.
+SPEAKING = 35.0
 SYSRQ = Path("/proc/sysrq-trigger")
 
 _log = Logger()
 
 
-class RamdiskReactor(Reactor, ProcessReactor):
+class RamdiskReactor(Reactor, ProcessReactor, IReactorFDSet):
     """What a ramdisk's agent asks of a reactor."""
 
 
@@ -99,6 +101,8 @@ class Machine:
         self._devices = BlockDevices(root, self._tools)
         data = booted.agent.data_dir
         self._installed = InstalledDisk(data / "installed", self._devices, self._sleep)
+        heard = Listening(reactor, reactor).heard
+        self._survey = Survey(self._kernel, self._devices.all, self._tools, self._disk, heard)
         self._scratch = Scratch(data / "scratch")
         self._mount = data / "mnt"
         self._images = ImageClient(reactor, HostPolicy(), self._disk, self._writer)
@@ -110,7 +114,7 @@ class Machine:
         """
         leaving = Leaving(told, self._sleep, self._tools, self._reactor.seconds)
         kinds = (*own.kinds, *self._kinds(leaving))
-        return evolve(own, kinds=kinds, inventory=self.inventory)
+        return evolve(own, kinds=kinds, inventory=self._survey.taken)
 
     def _kinds(self, leaving: "Leaving") -> tuple[AnyKind, ...]:
         devices, tools, workers = self._devices, self._tools, self._disk
@@ -146,7 +150,7 @@ class Machine:
             WriteSeed(Seeding(self._installed.find, self._files), joining),
             StartInstalled(starting),
             RunDiagnostics(self._diagnosing()),
-            CollectInventory(self.inventory),
+            CollectInventory(lambda: self._survey.taken(SPEAKING)),
             Leave("power.off", lambda: leaving.trigger("o")),
             Leave("power.reboot", lambda: leaving.trigger("b")),
         )
@@ -164,27 +168,6 @@ class Machine:
             self._disk,
             boottime,
         )
-
-    async def inventory(self) -> JSON:
-        """:returns: what the machine is made of, and what could not be found out."""
-        kernel, warnings, devices, lan = self._kernel, [], tuple[BlockDevice, ...](), b""
-        try:
-            devices = await self._devices.all()
-        except RescriptumError as e:
-            warnings.append(str(e))
-        if kernel.has_bmc:
-            try:
-                lan = (await self._tools.run("ipmitool", "lan", "print")).stdout
-            except RescriptumError as e:
-                warnings.append(str(e))
-
-        def read() -> JSON:
-            cpuinfo, meminfo = kernel.read("proc/cpuinfo"), kernel.read("proc/meminfo")
-            return inventory(
-                kernel.dmi(), cpuinfo, meminfo, kernel.nics(), devices, kernel.gpus(), lan, warnings
-            )
-
-        return await self._disk.run(read)
 
     def _files(self, place: BlockDevice) -> Files:
         """:raises Rejected: ``not-found`` for a file system that nothing is written to."""

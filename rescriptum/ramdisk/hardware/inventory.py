@@ -4,14 +4,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from ...contract.structure import JSON
+from ...contract.refusals import Rejected
+from ...contract.structure import JSON, parsed, rendered
 from ...values import MAC
 from ..disks import BlockDevice, disks
+from .lldp import Neighbour
 
 #: Of one kind of thing that are listed, and characters of one text.
 MOST, LONGEST = 256, 128
+#: Bytes of all of it: it goes along in reports and results, which have their own bounds.
+FITS: Final = 128 * 1024
+_CUT: Final = ("nics", "disks", "gpus", "warnings")
 #: What vendors leave in place of a serial number or UUID that nobody has set.
 _UNSET: Final = re.compile(
     r"|none|n/?a|not (specified|applicable|available|present)|to be filled by o\.?e\.?m\.?|default"
@@ -53,7 +58,9 @@ class Nic:
     """
     A network interface with hardware behind it.
 
-    :ivar mac: the one that it was made with; as it boots. :ivar speed: Mbit/s; 0: no link.
+    :ivar mac: that it has now. :ivar speed: Mbit/s; 0: no link.
+    :ivar permanent: the MAC that it was made with, where that is another one.
+    :ivar neighbour: what the switch says that its cable ends in.
     """
 
     name: str
@@ -62,6 +69,8 @@ class Nic:
     slot: str = ""
     speed: int = 0
     carrier: bool = False
+    permanent: str = ""
+    neighbour: Neighbour | None = None
 
     @property
     def document(self) -> JSON:
@@ -69,11 +78,18 @@ class Nic:
         return {
             "name": self.name,
             "mac": self.mac,
+            "permanent_mac": self.permanent or self.mac,
             "driver": self.driver,
             "slot": self.slot,
             "speed_mbit": self.speed,
             "carrier": self.carrier,
+            "neighbour": None if self.neighbour is None else self.neighbour.document,
         }
+
+    @property
+    def macs(self) -> tuple[str, ...]:
+        """By which a machine may be known."""
+        return tuple(dict.fromkeys(each for each in (self.mac, self.permanent) if each))
 
 
 def mac(value: bytes) -> str:
@@ -122,12 +138,13 @@ def inventory(
     """
     :param dmi: files of ``/sys/class/dmi/id`` by name.
     :param warnings: what could not be found out, and why.
-    :returns: for the join, for which ``macs`` and ``uuid`` decide, and for the result.
+    :returns: for the join, for which ``macs`` and ``uuid`` decide, and for the result: no longer
+        than both may be. ``cut`` names lists that are not whole for that.
     """
     said = {name: text(value) for name, value in dmi.items()}
-    return {
+    made: JSON = {
         "uuid": said.get("product_uuid", "").lower(),
-        "macs": [each.mac for each in nics if each.mac][:MOST],
+        "macs": [one for each in nics for one in each.macs][:MOST],
         "vendor": said.get("sys_vendor", ""),
         "product": said.get("product_name", ""),
         "serial": said.get("product_serial", ""),
@@ -145,3 +162,35 @@ def inventory(
         "bmc": bmc(lan),
         "warnings": [each[:LONGEST] for each in warnings][:MOST],
     }
+    return _fitted(made)
+
+
+def _fitted(made: JSON) -> JSON:
+    """:returns: it, without the ends of its longest lists where all of it is too much."""
+    while len(rendered(made)) > FITS:
+        lists = {name: each for name in _CUT if isinstance(each := made[name], list)}
+        name, longest = max(lists.items(), key=lambda each: len(rendered(each[1])))
+        kept = longest[: len(longest) // 2]
+        made = {**made, name: kept, "cut": sorted({*_names(made.get("cut")), name})}
+    return made
+
+
+def _names(cut: object) -> list[str]:
+    return [str(each) for each in cut] if isinstance(cut, list) else []
+
+
+def permanent(output: bytes, nics: Sequence[Nic]) -> tuple[Nic, ...]:
+    """
+    :param output: of ``ip -json link show``, which names a permanent MAC where it is another one.
+    :returns: with these.
+    """
+    try:
+        rows = parsed(output)
+    except Rejected:
+        return tuple(nics)
+    found = {
+        row.get("ifname"): mac(said.encode())
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, dict) and isinstance(said := row.get("permaddr"), str)
+    }
+    return tuple(evolve(each, permanent=found.get(each.name, "")) for each in nics)
