@@ -52,10 +52,10 @@ class Lease:
 
 @define
 class MemoryDirectory:
-    """:ivar error: of every write."""
+    """:ivar error: of every write, or of whoever was to do it."""
 
     files: dict[str, bytes] = field(factory=dict)
-    error: OSError | None = None
+    error: OSError | RescriptumError | None = None
     aside: list[str] = field(factory=list)
 
     def read(self, name: str) -> bytes | None:

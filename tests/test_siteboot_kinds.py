@@ -15,6 +15,7 @@ from rescriptum.contract.commands import Command
 from rescriptum.contract.joining import Role
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import JSON
+from rescriptum.errors import Unavailable
 from rescriptum.siteboot.kinds import kinds
 from rescriptum.siteboot.store import DISCOVERED, ENTRIES, MOST, Kept
 from rescriptum.testing import MemoryWorkers
@@ -130,11 +131,12 @@ class KindsTests(SynchronousTestCase):
     def test_a_disk_that_does_not_take_it(self) -> None:
         """What was there before still is, and the command says why it failed."""
         self.run_({**GOOD, "cmdline": "before"})
-        self.case.directory.error = OSError(28, "No space left on device")
-        self.assertEqual(self.code({**GOOD, "cmdline": "after"}), "failed")
-        self.assertEqual([each.cmdline for each in self.case.kept.entries], ["before"])
-        self.assertEqual(self.code({**GOOD, "mac": str(OTHER)}), "failed")
-        self.assertEqual(len(self.case.kept.entries), 1)
+        for error in (OSError(28, "No space left on device"), Unavailable("files: 1024 wait")):
+            self.case.directory.error = error
+            self.assertEqual(self.code({**GOOD, "cmdline": "after"}), "failed")
+            self.assertEqual([each.cmdline for each in self.case.kept.entries], ["before"])
+            self.assertEqual(self.code({**GOOD, "mac": str(OTHER)}), "failed")
+            self.assertEqual(len(self.case.kept.entries), 1)
 
     def test_a_bound(self) -> None:
         """So many machines have entries at once, and such a file can be read again."""
@@ -180,6 +182,18 @@ class StoreTests(SynchronousTestCase):
         case.directory.error = OSError(5, "Input/output error")
         self.successResultOf(Deferred.fromCoroutine(case.kept.remember()))
         self.assertEqual(case.workers.done, 0)
+
+    def test_discovered_machines_that_cannot_be_written(self) -> None:
+        """It is said, and nothing else suffers; the next time writes them."""
+        case = Case()
+        case.kept.discovered.fetched(OTHER, "", "x86_64-efi", "192.0.2.9", NOW)
+        for error in (OSError(5, "Input/output error"), Unavailable("files: 1024 wait")):
+            case.directory.error = error
+            self.successResultOf(Deferred.fromCoroutine(case.kept.remember()))
+            self.assertEqual(case.directory.files, {})
+        case.directory.error = None
+        self.successResultOf(Deferred.fromCoroutine(case.kept.remember()))
+        self.assertIn(DISCOVERED, case.directory.files)
 
     @given(st.binary(max_size=200))
     def test_damaged(self, data: bytes) -> None:

@@ -162,7 +162,7 @@ class Kept:
         data = rendered({"entries": [each.plain() for each in self.entries]})
         try:
             await self._write(ENTRIES, data)
-        except OSError as e:
+        except Unavailable as e:
             # Unless it has changed again meanwhile: that will be told by its own command.
             for each in put:
                 if self._is(each):
@@ -171,7 +171,7 @@ class Kept:
             for each in gone:
                 if each.mac not in taken:
                     self.entries.put(each)
-            raise Rejected("failed", f"{ENTRIES} cannot be written: {e.strerror}") from e
+            raise Rejected("failed", str(e)) from e
 
     def _is(self, entry: BootEntry) -> bool:
         return any(each is entry for each in self.entries)
@@ -195,11 +195,15 @@ class Kept:
         try:
             await self._write(DISCOVERED, data)
             self._written = data
-        except OSError as e:
-            self._log.warn("{file} cannot be written: {reason}", file=DISCOVERED, reason=e.strerror)
+        except Unavailable as e:
+            self._log.warn("{reason}", reason=str(e))
 
     async def _write(self, name: str, data: bytes) -> None:
-        await self._workers.run(partial(self._directory.write, name, data))
+        """:raises Unavailable: when the disk does not take it, or has too much to do already."""
+        try:
+            await self._workers.run(partial(self._directory.write, name, data))
+        except OSError as e:
+            raise Unavailable(f"{name} cannot be written: {e.strerror}") from e
 
 
 def _entries(data: bytes) -> list[BootEntry]:
