@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from rescriptum.agent.kinds import AnyKind, KindTable
 from rescriptum.bmc.credentials import LONGEST, credential
 from rescriptum.bmc.driver import Asked, Driver
-from rescriptum.bmc.hosts import ADDRESSES, MOST, Hosts, authority, host_of
+from rescriptum.bmc.hosts import ADDRESSES, MOST, Hosts, authority, host_of, host_within
 from rescriptum.bmc.kinds import NAMES, kinds
 from rescriptum.bmc.store import HOSTS, KnownHosts
 from rescriptum.contract.bmc import (
@@ -342,8 +342,26 @@ class HostsTests(SynchronousTestCase):
             ("a:b:c", None),
             ("", None),
             ("http://x", None),
+            ("a..b", None),
+            (".a", None),
+            ("x" * 64, None),
+            ("x" * 63 + ".y", "x" * 63 + ".y"),
+            ("a." * 127 + "b", None),
         ):
             self.assertEqual(host_of(address), host, address)
+
+    def test_within_what_a_driver_calls_an_address(self) -> None:
+        """A BMC is one, whatever stands around its host."""
+        for address, host in (
+            ("10.0.0.9:8443", "10.0.0.9"),
+            ("https://BMC.example/redfish", "bmc.example"),
+            ("lanplus://root@10.0.0.9:623", "10.0.0.9"),
+            ("root@[fd00:0::9]:22/slot/3", "fd00::9"),
+            ("//10.0.0.9?x", "10.0.0.9"),
+            ("slot 3", None),
+            ("", None),
+        ):
+            self.assertEqual(host_within(address), host, address)
 
     def test_in_urls(self) -> None:
         """IPv6 in brackets, ports that there are."""
@@ -357,6 +375,7 @@ class HostsTests(SynchronousTestCase):
     def test_whatever_it_is_called(self, junk: str) -> None:
         """A host or none; nothing is raised."""
         host_of(junk)
+        host_within(junk)
 
     def test_what_a_name_had(self) -> None:
         """Earlier addresses stay: a request to them would still be one to a BMC."""

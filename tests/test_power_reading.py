@@ -91,6 +91,23 @@ class ReadingTests(SynchronousTestCase):
         [told] = self.problems(f'{insecure}cacert = "/ca"\n')
         self.assertIn("c.toml:4: 52:54:00:12:34:56: url: want https://", told)
 
+    def test_what_is_no_place(self) -> None:
+        """A name that no resolver takes; a user, who may have a password beside it."""
+        rest = 'user = "u"\npass = "p"\n'
+        for address in ("root:hunter2@192.0.2.6", "https://bmc", "a..b", "x" * 64, "h:0", "a b"):
+            with self.assertRaises(ConfigError) as caught:
+                read(f'[a]\nkind = "ipmi"\naddress = "{address}"\n{rest}', "c.toml", str.lower)
+            [problem] = caught.exception.problems
+            self.assertTrue(str(problem).startswith("c.toml:3: a: address: want HOST"), problem)
+            self.assertNotIn("hunter2", str(problem))
+        for address in ("bmc-1.example.", "192.0.2.6:623", "[fd00::1]:623", "fd00::1", "_b"):
+            read(f'[a]\nkind = "ipmi"\naddress = "{address}"\n{rest}', "c.toml", str.lower)
+        for url in ("https://a..b", "https://" + "x" * 64, "https://büro"):
+            text = f'[a]\nkind = "redfish"\nurl = "{url}"\nverify = false\n{rest}'
+            self.assertRaises(ConfigError, read, text, "c.toml", str.lower)
+        text = f'[a]\nkind = "redfish"\nurl = "https://[fd00::1]:8443"\nverify = false\n{rest}'
+        read(text, "c.toml", str.lower)
+
     def test_the_other_kinds(self) -> None:
         text = (
             '[a]\nkind="ipmi"\naddress="192.0.2.6:623"\nuser="u"\npass="p"\ncipher=3\n'

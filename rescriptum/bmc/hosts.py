@@ -14,7 +14,11 @@ from ..contract.bounds import many, text
 MOST, ADDRESSES = 2048, 16
 
 _PLACE: Final = re.compile(
-    r"(?P<host>\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}))(:[0-9]{1,5})?", re.ASCII
+    r"(?P<host>\[[0-9A-Fa-f:.]{2,45}\]"
+    # What resolvers fail on does not get to them: an empty label, or one of more than 63.
+    r"|(?=[^:]{1,254}(?::|$))[A-Za-z0-9_][A-Za-z0-9_-]{0,62}(\.[A-Za-z0-9_-]{1,63})*\.?)"
+    r"(:[0-9]{1,5})?",
+    re.ASCII,
 )
 
 
@@ -50,6 +54,15 @@ def host_of(address: str) -> str | None:
         return str(ip_address(host))
     except ValueError:
         return None if ":" in host else host or None
+
+
+def host_within(address: str) -> str | None:
+    """
+    :param address: of a BMC, as a hosted driver has it: also a URL, or with a user or a path.
+    :returns: its host, in one spelling; None: it names none.
+    """
+    rest = address.partition("://")[2] if "://" in address else address
+    return host_of(re.split(r"[/?#]", rest.lstrip("/"), maxsplit=1)[0].rpartition("@")[2])
 
 
 @frozen

@@ -10,7 +10,7 @@ from ..contract.refusals import Rejected
 from ..contract.structure import parsed, rendered, structured
 from ..errors import Unavailable
 from ..interfaces import Workers
-from .hosts import MOST, Hosts, host_of
+from .hosts import MOST, Hosts, host_within
 
 HOSTS: Final = "bmc-hosts.json"
 
@@ -75,7 +75,7 @@ class KnownHosts:
         """
         :param address: of a BMC that is about to be asked; a hosted driver's may name no host.
         """
-        host = host_of(address)
+        host = host_within(address)
         if host is None:
             return
         addresses = await self._resolve(host)

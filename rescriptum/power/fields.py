@@ -16,6 +16,13 @@ from ..values import MAC, Secret
 LONGEST, MOST = 2048, 64
 #: Seconds that anything may take at the most.
 LONGEST_SECONDS: Final = 3600
+#: A host, and perhaps a port. Labels that resolvers fail on are none.
+_PLACE: Final = re.compile(
+    r"(?:\[[0-9A-Fa-f:.]{2,45}\]|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f.]*"
+    r"|(?=[^:]{1,254}(?::|$))[A-Za-z0-9_][A-Za-z0-9_-]{0,62}(?:\.[A-Za-z0-9_-]{1,63})*\.?)"
+    r"(?::[1-9][0-9]{0,4})?",
+    re.ASCII,
+)
 _INTERFACE: Final = re.compile(r"[^\s/:]{1,15}")
 
 
@@ -65,11 +72,20 @@ def url(value: object) -> DecodedURL:
     except ValueError:
         made = DecodedURL()
     plain = not (any(made.path) or made.query or made.fragment or any(made.userinfo))
-    if made.scheme not in ("http", "https") or not made.host.isascii() or not made.host:
+    host = f"[{made.host}]" if ":" in made.host else made.host
+    if made.scheme not in ("http", "https") or not _PLACE.fullmatch(host):
         raise ValueError("want https://HOST or https://HOST:PORT")
     if not plain or "@" in str(value):
         raise ValueError("want https://HOST or https://HOST:PORT alone; a path goes into base")
     return made.replace(path=())
+
+
+def place(value: object) -> str:
+    """Of a BMC by IPMI: whoever writes a user or a scheme there may write a password there."""
+    found = text(value)
+    if not _PLACE.fullmatch(found):
+        raise ValueError("want HOST or HOST:PORT, an IPv6 address with a port in brackets")
+    return found
 
 
 def base(value: object) -> tuple[str, ...]:
@@ -185,7 +201,7 @@ KINDS: Final[Mapping[str, tuple[Field, ...]]] = {
         Field("timeout", seconds, f"{_TIMEOUT}; 120 unless said."),
     ),
     "ipmi": (
-        Field("address", text, "`HOST` or `HOST:PORT`.", required=True),
+        Field("address", place, "`HOST` or `HOST:PORT`.", required=True),
         _USER,
         _PASS,
         Field("cipher", cipher, "The one cipher suite to use, 17 or 3; unless said, 17, then 3."),

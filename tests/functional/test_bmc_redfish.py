@@ -207,6 +207,12 @@ class TrustTests(RedfishCase):
             self.url = url
             self.assertEqual(await self.code(Trust.of_anybody()), "invalid-config", url)
 
+    async def test_names_that_no_resolver_takes(self) -> None:
+        """They are refused, rather than make one fail."""
+        for url in ("https://a..b", f"https://{'x' * 64}.example"):
+            self.url = url
+            self.assertEqual(await self.code(Trust.of_anybody()), "invalid-config", url)
+
     async def test_nobody_listens(self) -> None:
         self.serve()
         self.url = "https://127.0.0.1:1"

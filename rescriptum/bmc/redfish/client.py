@@ -21,6 +21,7 @@ from ...errors import ConfigError, RescriptumError
 from ...net.addresses import bracketed
 from ...net.connections import Body, Connections, collected
 from ...net.pinning import PinMismatch, SystemPolicy, bmc_policy, unverified_policy, why
+from ..hosts import host_of
 from ..trust import Trust, Vouching
 from .documents import LONGEST
 from .replies import Ask, Dropped, Reply
@@ -80,7 +81,7 @@ class HttpTransport:
         open_to_all = trust.vouching is Vouching.NOBODY
         if base.scheme != "https" and not (open_to_all and base.scheme == "http"):
             raise BmcRefusal("invalid-config", "the BMC's URL must begin with https://")
-        if not base.host or not base.host.isascii() or any(base.userinfo):
+        if host_of(base.host) is None or any(base.userinfo):
             raise BmcRefusal("invalid-config", "the BMC's URL needs a host in ASCII, and no user")
         if trust.legacy:
             self._log.warn(
