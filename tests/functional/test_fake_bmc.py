@@ -110,7 +110,11 @@ class CommandTests(TestCase):
         program = "from rescriptum.cli.main import run; run()"
         process = subprocess.Popen(
             [sys.executable, "-c", program, "power", "fake-bmc", *argv],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "RESCRIPTUM_ADMIN_TOKEN": "not-for-programs",
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -129,7 +133,7 @@ class CommandTests(TestCase):
     async def test_a_machine_hangs_on_it(self) -> None:
         """What is printed is enough to ask it; its command hears of it; SIGTERM ends it well."""
         file = self.here / "told"
-        command = f"sh -c 'echo $BMC_EVENT $BMC_POWER $BMC_BOOT >>{file}'"
+        command = f"sh -c 'echo $BMC_EVENT $BMC_POWER $BMC_BOOT $RESCRIPTUM_ADMIN_TOKEN >>{file}'"
         password = str(self.here / "password")
         options = "--listen", "127.0.0.1:0", "--password-file", password, "--user", "root"
         process = self.start(*options, "-s", "needs-if-match", "--on-power", command)
