@@ -114,7 +114,8 @@ class InterruptedTests(PowerCase):
         """A second one waits for nothing."""
         pid = self.here / "pid"
         asked = self.here / "asked"
-        text = f"trap 'touch {asked}' TERM; echo $$ >{pid}.new; mv {pid}.new {pid}; while :; do sleep 1; done"
+        told = f"echo $$ >{pid}.new; mv {pid}.new {pid}"
+        text = f"trap 'touch {asked}' TERM; {told}; while :; do sleep 1; done"
         program = script(self.here / "machine", text)
         self.control(f'[m]\nkind = "command"\nstatus = ["{program}"]\n')
         process = self.start("power", "status", "m")
