@@ -50,7 +50,7 @@ class NeighboursTests(SynchronousTestCase):
         if os.geteuid() != 0:
             raise SkipTest("needs root: it makes a network namespace")
         tried = subprocess.run(
-            ["unshare", "-n", "ip", "link", "add", "a", "type", "veth"], capture_output=True
+            ["unshare", "-n", "ip", "link", "add", "cable0", "type", "veth"], capture_output=True
         )
         if tried.returncode:
             raise SkipTest(f"no network namespaces here: {tried.stderr.decode().strip()}")
