@@ -7,7 +7,7 @@ from pathlib import Path
 from .benchlib import end_on_request
 
 HERE = Path(__file__).parent
-SUITES = ("tftp", "http", "answers", "dhcp", "gateway", "pull")
+SUITES = ("tftp", "http", "answers", "dhcp", "gateway", "pull", "image")
 
 
 def main() -> int:
