@@ -165,9 +165,9 @@ async def measured(
 ) -> None:
     disk_threads = WorkerPool(reactor, "disk", DISK_THREADS)
     writer = WorkerPool(reactor, "image", 1)
+    disk = TimedDisk.open(Path(path))
     disk_threads.start()
     writer.start()
-    disk = TimedDisk.open(Path(path))
     try:
         began, before = time.monotonic(), time.process_time()
         images = ImageClient(reactor, HostPolicy(), disk_threads, writer)
