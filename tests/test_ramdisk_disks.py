@@ -65,6 +65,18 @@ class ListedTests(SynchronousTestCase):
         self.assertEqual([each.name for each in disk.all], ["vg-lv", "nvme0n1p1", "nvme0n1"])
         self.assertEqual(disks((disk, loop)), (disk,))
 
+    def test_names_that_are_no_text(self) -> None:
+        """
+        The UUID of a set of DDF begins with ``Linux-MD`` and four bytes of no alphabet, and labels
+        are in whatever the maker's computer spoke: the disk is listed, and so are the others.
+        """
+        printed = PRINTED.replace(b"lab0001 ", b"Linux-MD\xde\xad\xbe\xef").replace(
+            b"ext4", b"B\xfc"
+        )
+        disk, _ = listed(printed, {})
+        self.assertTrue(disk.serial.startswith("Linux-MD"))
+        self.assertEqual(disk.holds[0].filesystem, "B\ufffd")
+
     def test_something_else(self) -> None:
         for output in (b"", b"{}", b"[]", b'{"blockdevices": {}}', b'{"blockdevices": [{}]}'):
             self.assertRaises(Malformed, listed, output, {})

@@ -159,8 +159,10 @@ def listed(output: bytes, where: Mapping[str, str]) -> tuple[BlockDevice, ...]:
     :returns: in the order of the kernel.
     :raises Malformed: when it is something else.
     """
+    # What drives and file systems call themselves need not be text: lsblk passes it on as it is.
+    text = output.decode("utf-8", "replace")
     try:
-        document = parsed(output)
+        document = parsed(text.encode())
     except Rejected as e:
         raise Malformed(f"lsblk: {e}") from None
     rows = document.get("blockdevices") if isinstance(document, dict) else None
