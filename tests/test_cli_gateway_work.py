@@ -231,6 +231,12 @@ class WatchTests(WorkflowCase, SynchronousTestCase):
         step = {"number": 0, "name": "image.write", "state": "running", "reason": ""}
         told = describe({**step, "progress": {"done": 50, "total": 200}})
         self.assertTrue(told.endswith("[#####               ] 25 %"), told)
+        much = {"bytes_per_s": 21_300_000, "seconds_left": 67, "number": 2, "disks": 3}
+        told = describe({**step, "progress": {"done": 50, "total": 200, **much}})
+        self.assertTrue(told.endswith("25 %, 21.3 MB/s, 1:07 left, disk 2 of 3"), told)
+        odd = {"bytes_per_s": "x", "seconds_left": -1, "number": None, "disks": []}
+        told = describe({**step, "progress": {"done": 50, "total": 200, **odd}})
+        self.assertTrue(told.endswith("25 %"), told)
         told = describe({**step, "progress": {"what": "x"}})
         self.assertTrue(told.endswith('{"what": "x"}'), told)
         for odd in {"done": 5, "total": 0}, {"done": "a", "total": 1}, {"done": 9, "total": 3}:

@@ -175,10 +175,19 @@ def describe(step: Fields, with_progress: bool = True) -> str:
 
 def _progress(data: Fields) -> str:
     amount, total = data.get("done"), data.get("total")
-    if isinstance(amount, int) and isinstance(total, int) and total > 0:
-        width = min(20, 20 * amount // total)
-        return f"[{'#' * width:<20}] {100 * amount // total} %"
-    return word(data)
+    if not (isinstance(amount, int) and isinstance(total, int) and total > 0):
+        return word(data)
+    width = min(20, 20 * amount // total)
+    parts = [f"[{'#' * width:<20}] {100 * amount // total} %"]
+    rate, left = data.get("bytes_per_s"), data.get("seconds_left")
+    if isinstance(rate, int) and rate > 0:
+        parts.append(f"{rate / 1e6:.1f} MB/s")
+    if isinstance(left, int) and left > 0:
+        parts.append(f"{left // 60}:{left % 60:02} left")
+    number, count = data.get("number"), data.get("disks")
+    if isinstance(number, int) and isinstance(count, int) and count > 1:
+        parts.append(f"disk {number} of {count}")
+    return ", ".join(parts)
 
 
 class EventsOptions(Asked):
