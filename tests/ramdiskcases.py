@@ -41,6 +41,7 @@ class MemoryRunning:
     clock: Clock = field(factory=Clock)
     secrets: dict[str, str] = field(factory=dict)
     said: list[JSON] = field(factory=list)
+    cancelled: bool = False
 
     @property
     def command(self) -> Command:

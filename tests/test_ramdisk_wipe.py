@@ -17,11 +17,14 @@ from rescriptum.contract.structure import JSON
 from rescriptum.ramdisk.disks import BlockDevice
 from rescriptum.ramdisk.image.store import END, Disk, DiskTrouble
 from rescriptum.ramdisk.tools import Ran, ToolTrouble
-from rescriptum.ramdisk.wipe.drives import AtaAbilities, NvmeAbilities
-from rescriptum.ramdisk.wipe.erasing import Around
-from rescriptum.ramdisk.wipe.holders import refuse_shared, taken_apart
+from rescriptum.ramdisk.wipe.drives import AtaAbilities, NvmeAbilities, hidden
+from rescriptum.ramdisk.wipe.drives import namespaces as namespaces_of
+from rescriptum.ramdisk.wipe.erasing import SAMPLES, Around
+from rescriptum.ramdisk.wipe.holders import Blank, refuse_shared, taken_apart, together
+from rescriptum.ramdisk.wipe.methods import PASSWORD
+from rescriptum.ramdisk.wipe.paths import alike, chosen, namespaces
 from rescriptum.ramdisk.wipe.places import SAMPLE, ends, marker, samples
-from rescriptum.ramdisk.wiping import WipeDisks, siblings
+from rescriptum.ramdisk.wiping import WipeDisks
 from tests.ramdiskcases import MemoryRunning, MemoryTools
 from tests.webclient import InlineWorkers
 
@@ -75,13 +78,60 @@ class HoldersTests(SynchronousTestCase):
             (
                 ("umount", "/mnt"),
                 ("umount", "/"),
-                ("dmsetup", "remove", "--retry", "vg-root"),
-                ("mdadm", "--stop", "/dev/md1"),
                 ("swapoff", "/dev/sda2"),
+                Blank(volume),
+                ("dmsetup", "remove", "--retry", "vg-root"),
+                Blank(raid),
+                ("mdadm", "--stop", "/dev/md1"),
                 ("mdadm", "--zero-superblock", "--force", "/dev/sda1"),
                 ("mdadm", "--zero-superblock", "--force", "/dev/sdb1"),
             ),
         )
+
+    def test_what_stands_on_other_disks_too(self) -> None:
+        """It is stopped, and its contents are left: nobody has asked for those to be emptied."""
+        raid = BlockDevice("md1", "/dev/md1", "raid1", 1)
+        ours = BlockDevice("sda", "/dev/sda", "disk", 1, holds=(raid,))
+        other = BlockDevice("sdb", "/dev/sdb", "disk", 1, holds=(raid,))
+        self.assertEqual(taken_apart([ours], [other]), (("mdadm", "--stop", "/dev/md1"),))
+
+    def test_what_cannot_be_written(self) -> None:
+        made = [
+            BlockDevice("vg-a", "/dev/mapper/vg-a", "lvm", 0),
+            BlockDevice("vg-b", "/dev/mapper/vg-b", "lvm", 1, read_only=True),
+        ]
+        steps = taken_apart([BlockDevice("sda", "/dev/sda", "disk", 1, holds=tuple(made))])
+        self.assertEqual([each for each in steps if isinstance(each, Blank)], [])
+
+    def test_partitions_of_a_disk_with_several_paths(self) -> None:
+        """They are the device mapper's own: else nothing below them would come apart."""
+        part = BlockDevice("mpatha-part1", "/dev/mapper/mpatha-part1", "part", 1)
+        whole = BlockDevice("mpatha", "/dev/mapper/mpatha", "mpath", 1, holds=(part,))
+        paths = [BlockDevice(each, f"/dev/{each}", "disk", 1, holds=(whole,)) for each in "ab"]
+        steps = taken_apart(paths)
+        self.assertEqual(
+            steps,
+            (
+                Blank(part),
+                ("dmsetup", "remove", "--retry", "mpatha-part1"),
+                Blank(whole),
+                ("dmsetup", "remove", "--retry", "mpatha"),
+            ),
+        )
+
+    def test_a_mount_within_a_mount(self) -> None:
+        """The inner one first, whichever partition it is of."""
+        root = BlockDevice("sda1", "/dev/sda1", "part", 1, mounts=("/mnt",))
+        home = BlockDevice("sda2", "/dev/sda2", "part", 1, mounts=("/mnt/home",))
+        disk = BlockDevice("sda", "/dev/sda", "disk", 1, holds=(root, home))
+        self.assertEqual(taken_apart([disk]), (("umount", "/mnt/home"), ("umount", "/mnt")))
+
+    def test_what_is_together_still(self) -> None:
+        part = BlockDevice("sda1", "/dev/sda1", "part", 1, mounts=("/mnt",))
+        free = BlockDevice("sda2", "/dev/sda2", "part", 1)
+        raid = BlockDevice("md1", "/dev/md1", "raid1", 1)
+        disks = [BlockDevice("sda", "", "disk", 1, holds=(part, free, raid))]
+        self.assertEqual(together(disks), ("sda1", "md1"))
 
     def test_what_other_machines_use(self) -> None:
         """W277: however deep it lies."""
@@ -100,8 +150,14 @@ class PlacesTests(SynchronousTestCase):
         found = ends(BlockDevice("a", "", "disk", SIZE, holds=(one, two)))
         self.assertEqual(
             [(each.at // MIB, each.size // MIB) for each in found],
-            [(0, 3), (7, 2), (12, 2), (20, 4)],
+            [(0, 3), (4, 0), (5, 0), (7, 2), (12, 2), (16, 0), (20, 4)],
         )
+
+    def test_second_header_of_luks(self) -> None:
+        """It lies behind the first, up to 4 MiB of it: by it alone all is opened again."""
+        found = ends(BlockDevice("a", "", "disk", SIZE))
+        for at in (2 * MIB, 4 * MIB):
+            self.assertTrue(any(each.at <= at < each.at + each.size for each in found), at)
 
     def test_copies_of_btrfs(self) -> None:
         """W273: of a superblock, in the middle of a file system."""
@@ -139,32 +195,56 @@ class PlacesTests(SynchronousTestCase):
 
 class DrivesTests(SynchronousTestCase):
     def test_hdparm(self) -> None:
-        self.assertEqual(AtaAbilities.of(HDPARM), AtaAbilities(True, True, False, False, False, 8))
+        self.assertEqual(
+            AtaAbilities.of(HDPARM), AtaAbilities(True, True, False, False, False, 2, 8)
+        )
         frozen = AtaAbilities.of(HDPARM.replace(b"not\tfrozen", b"\tfrozen"))
         assert frozen is not None
         self.assertTrue(frozen.frozen)
+        plain = AtaAbilities.of(HDPARM.replace(b"\tsupported: enh", b"not\tsupported: enh"))
+        assert plain is not None
+        self.assertEqual((plain.supported, plain.enhanced), (True, False))
         self.assertIsNone(AtaAbilities.of(b"SG_IO: bad/missing sense data\n"))
 
     def test_how_long_it_takes(self) -> None:
         """W269: twice what it says; the largest figure has no end."""
         able = AtaAbilities.of(HDPARM)
         assert able is not None
-        self.assertEqual(able.seconds, 8 * 120 + 60)
-        long = AtaAbilities.of(HDPARM.replace(b"8min", b"508min"))
-        assert long is not None
-        self.assertEqual(long.seconds, 12 * 3600)
+        self.assertEqual((able.took(False), able.allowed(False)), (120, 2 * 120 + 60))
+        self.assertEqual((able.took(True), able.allowed(True)), (8 * 60, 8 * 120 + 60))
+        for said in (b"8min", b"8 min"):
+            long = AtaAbilities.of(HDPARM.replace(b"8min", said.replace(b"8", b"508")))
+            assert long is not None
+            self.assertEqual(long.allowed(True), 12 * 3600)  # also where nothing is said of it
+
+    def test_hidden_sectors(self) -> None:
+        said = b"/dev/sda:\n max sectors   = 976771055/976773168, HPA is enabled\n"
+        self.assertEqual(hidden(said), 2113)
+        self.assertEqual(hidden(b" max sectors   = 976773168/976773168, HPA is disabled\n"), 0)
+        self.assertEqual(hidden(b"SG_IO: bad/missing sense data\n"), 0)
 
     def test_nvme(self) -> None:
         told = json.dumps({"oacs": 0b10, "fna": 0b110}).encode()
         able = NvmeAbilities.of(told)
         self.assertEqual(able, NvmeAbilities(True, True, True, 0b10, 0b110))
-        for output in (b"", b"[]", b"{}", b'{"oacs": "2", "fna": 0}'):
+        for output in (b"", b"[]", b"{}", b'{"oacs": "2", "fna": 0}', b'{"oacs": true, "fna": 0}'):
             self.assertIsNone(NvmeAbilities.of(output))
+        for fna in (0b01, 0b10):  # W262: the format itself reaches all, or its erase does
+            able = NvmeAbilities.of(json.dumps({"oacs": 2, "fna": fna}).encode())
+            assert able is not None
+            self.assertTrue(able.all_namespaces)
+
+    def test_namespaces(self) -> None:
+        self.assertEqual(namespaces_of(b'{"nsid_list": [{"nsid": 1}, {"nsid": 2}]}'), 2)
+        for output in (b"", b"[]", b'{"nsid_list": 3}'):
+            self.assertEqual(namespaces_of(output), 0)
 
     @given(st.binary())
     def test_whatever_comes(self, output: bytes) -> None:
         NvmeAbilities.of(output)
         AtaAbilities.of(b"\nSecurity:" + output)
+        self.assertGreaterEqual(hidden(b"max sectors = " + output), 0)
+        self.assertEqual(namespaces_of(output), 0)
 
 
 @define
@@ -234,7 +314,7 @@ class QuickTests(WipeCase):
         result = self.wiped()
         data = self.path.read_bytes()
         self.assertEqual((data[:END], data[-END:]), (bytes(END), bytes(END)))
-        self.assertEqual(data[END:-END], (b"old!" * SIZE)[END : SIZE - END])
+        self.assertEqual(data[4 * MIB + SAMPLE : -END], b"old!" * ((18 * MIB - SAMPLE) // 4))
         made = certificate(result)
         self.assertEqual((made["method"], made["verified"]), ("quick", True))
         self.assertIn("everything but what makes it boot", made["leaves_out"][0])
@@ -252,7 +332,8 @@ class QuickTests(WipeCase):
         assert isinstance(error, Incomplete)
         self.assertEqual((error.code, error.detail), ("wipe-unverified", "not verified: sda"))
         made = certificate(error.data)
-        self.assertEqual((made["verified"], made["sampled"]["wrong"]), (False, 2))
+        self.assertEqual(made["verified"], False)
+        self.assertEqual(self.tries(made), [("quick", "3 of 3 places hold something still")])
 
     def test_a_disk_that_is_busy(self) -> None:
         """The others are emptied all the same."""
@@ -277,7 +358,9 @@ class QuickTests(WipeCase):
     def test_progress(self) -> None:
         self.wiped()
         last = self.context.said[-1]
-        self.assertEqual((last["done"], last["total"], last["disk"]), (2 * END, 2 * END, "sda"))
+        total = 2 * END + 2 * SAMPLE
+        self.assertEqual((last["done"], last["total"], last["disk"]), (total, total, "sda"))
+        self.assertEqual((last["method"], last["number"], last["disks"]), ("quick", 1, 1))
 
 
 class SecureTests(WipeCase):
@@ -286,7 +369,7 @@ class SecureTests(WipeCase):
         self.answers("blkdiscard", answer=FAILED)
         made = self.one(WipeMode.SECURE)
         self.assertEqual(
-            self.tries(made),
+            self.tries(made)[1:],
             [("blkdiscard-secure", "tool: Operation not supported"), ("overwrite", "done")],
         )
         self.assertEqual((made["method"], made["verified"]), ("overwrite", True))
@@ -296,7 +379,7 @@ class SecureTests(WipeCase):
         """It says yes and does nothing: the marks are still there, and the next one is tried."""
         self.answers("blkdiscard", answer=Ran(("blkdiscard",), 0))
         made = self.one(WipeMode.SECURE)
-        first, second = self.tries(made)
+        _, first, second = self.tries(made)
         self.assertIn("samples hold what they held", first[1])
         self.assertEqual(second, ("overwrite", "done"))
 
@@ -420,6 +503,292 @@ class SecureTests(WipeCase):
         self.assertIn("there is no nvme here", self.tries(made)[0][1])
         self.assertTrue(made["verified"])
 
+    def test_password_that_stays(self) -> None:
+        """W267: an erase that is refused leaves the password, which the certificate then names."""
+        self.ata(HDPARM)
+        self.answers("blkdiscard", answer=FAILED)
+
+        def set_password() -> Ran:
+            self.answers("hdparm", "-I", answer=Ran(("hdparm",), 0, enabled))
+            return Ran(("hdparm",), 0)
+
+        enabled = HDPARM.replace(b"not\tenabled", b"\tenabled")
+        beginning = ("hdparm", "--user-master", "u")
+        self.answers(*beginning, "--security-set-pass", answer=set_password)
+        self.answers(*beginning, "--security-erase", answer=FAILED)
+        self.answers(*beginning, "--security-erase-enhanced", answer=FAILED)
+        made = self.one(WipeMode.SECURE)
+        self.assertIn(f"it has the password '{PASSWORD}' now (W267)", self.tries(made)[0][1])
+        self.assertEqual(made["abilities"]["ata_password"], PASSWORD)
+
+    def test_an_erase_that_does_not_end(self) -> None:
+        """W269: nobody knows what it does still; the password stands in the certificate."""
+        self.ata(HDPARM.replace(b"\tsupported: enh", b"not\tsupported: enh"))
+        self.answers("blkdiscard", answer=FAILED)
+
+        def late() -> Ran:
+            raise ToolTrouble("hdparm: it did not end in 300 seconds", "timeout")
+
+        self.answers("hdparm", "--user-master", "u", "--security-erase", answer=late)
+        made = self.one(WipeMode.SECURE)
+        self.assertIn("it may be at it still", self.tries(made)[0][1])
+        self.assertEqual(made["abilities"]["ata_password"], PASSWORD)
+
+    def test_no_password_is_left(self) -> None:
+        self.ata(HDPARM)
+        erase = ("hdparm", "--user-master", "u", "--security-erase-enhanced")
+        self.answers(*erase, answer=Drive(self.path))
+        self.assertNotIn("ata_password", self.one(WipeMode.SECURE)["abilities"])
+
+    def test_password_that_is_refused(self) -> None:
+        self.ata(HDPARM)
+        self.answers("hdparm", "--user-master", "u", "--security-set-pass", answer=FAILED)
+        self.answers("blkdiscard", answer=FAILED)
+        made = self.one(WipeMode.SECURE)
+        self.assertEqual(
+            self.tries(made)[0], ("ata-enhanced-erase", "tool: Operation not supported")
+        )
+        self.assertEqual(made["method"], "overwrite")
+
+    def test_locked_for_good(self) -> None:
+        """W267: every password of ours is tried, and it says so."""
+        self.ata(HDPARM.replace(b"not\tlocked", b"\tlocked"))
+        self.answers("blkdiscard", answer=FAILED)
+        made = self.one(WipeMode.SECURE)
+        self.assertIn("locked, by a password that is not ours", self.tries(made)[0][1])
+        asked = [each[4] for each in self.tools.asked if "--security-unlock" in each]
+        self.assertEqual(asked, [PASSWORD, "NULL", ""])
+
+    def test_longer_than_there_is(self) -> None:
+        """W269: an erase that would be cut off locks the drive: it is not begun."""
+        self.ata(HDPARM.replace(b"2min", b"400min").replace(b"8min", b"400min"))
+        self.answers("blkdiscard", answer=FAILED)
+        made = self.one(WipeMode.SECURE)
+        why = "it takes 400 minutes by its own word, and there is less (W269)"
+        self.assertEqual(self.tries(made)[:2], [("ata-enhanced-erase", why), ("ata-erase", why)])
+        self.assertFalse(any("--security-set-pass" in each for each in self.tools.asked))
+
+    def test_ways_that_take_no_ata_commands(self) -> None:
+        """W270: bridges may make anything of them; a drive behind SAS may be a SATA one."""
+        for transport, asked in (("usb", False), ("iscsi", False), ("sas", True), ("", True)):
+            self.device = evolve(self.device, transport=transport)
+            self.devices[:] = [self.device]
+            self.tools.asked.clear()
+            self.one(WipeMode.SECURE)
+            self.assertEqual(("hdparm", "-I", str(self.path)) in self.tools.asked, asked, transport)
+
+    def test_hidden_sectors(self) -> None:
+        """They are told, whatever was done to the rest."""
+        self.ata(HDPARM.replace(b"not\tfrozen", b"\tfrozen"))
+        self.answers("hdparm", "-N", answer=Ran(("hdparm",), 0, b" max sectors = 90/100, HPA"))
+        made = self.one(WipeMode.SECURE)
+        self.assertEqual(made["abilities"]["hidden_sectors"], 10)
+
+    def test_a_pattern(self) -> None:
+        """W268: an erase may write one; then nothing of it is left where a table would be."""
+        self.ata(HDPARM)
+
+        def pattern() -> Ran:
+            self.path.write_bytes(b"\xa5" * SIZE)
+            return Ran(("hdparm",), 0)
+
+        self.answers("hdparm", "--user-master", "u", "--security-erase-enhanced", answer=pattern)
+        made = self.one(WipeMode.SECURE)
+        self.assertEqual((made["method"], made["verified"]), ("ata-enhanced-erase", True))
+        data = self.path.read_bytes()
+        self.assertEqual((data[:END], data[8 * MIB : 8 * MIB + 1]), (bytes(END), b"\xa5"))
+
+    def test_marks_that_cannot_be_written(self) -> None:
+        """Then what was there before is to be gone: a drive that keeps all of it is found out."""
+
+        class Deaf(Disk):
+            def put(self, data: bytes, at: int) -> None:
+                raise DiskTrouble("Input/output error")
+
+            def zero(self, at: int, count: int) -> None:
+                """Says that it did."""
+
+        self.disk = Deaf
+        self.answers("blkdiscard", answer=Ran(("blkdiscard",), 0))
+        made = self.one(WipeMode.SECURE)
+        self.assertFalse(made["verified"])
+        for method, outcome in self.tries(made)[1:]:
+            self.assertIn("samples hold what they held", outcome, method)
+
+    def test_marks_of_which_nothing_is_known(self) -> None:
+        """What is empty before says nothing: half of the places have to say something."""
+        self.path.write_bytes(bytes(SIZE))
+
+        class Deaf(Disk):
+            def put(self, data: bytes, at: int) -> None:
+                raise DiskTrouble("Input/output error")
+
+        self.disk = Deaf
+        made = self.one(WipeMode.SECURE)
+        self.assertFalse(made["verified"])
+        self.assertIn("nobody can tell: 0 of ", self.tries(made)[1][1])
+
+    def test_half_of_the_marks(self) -> None:
+        """At the bound: half of them is enough, and how many there were is told."""
+        where = samples(SIZE, 7, SAMPLES)
+        deaf = set(where[: len(where) // 2])
+        self.path.write_bytes(bytes(SIZE))
+
+        class Half(Disk):
+            def put(self, data: bytes, at: int) -> None:
+                if at in deaf:
+                    raise DiskTrouble("Input/output error")
+                super().put(data, at)
+
+        self.disk = Half
+        self.answers("blkdiscard", answer=FAILED)
+        made = self.one(WipeMode.SECURE)
+        self.assertTrue(made["verified"])
+        self.assertEqual(made["sampled"]["unmarked"], len(deaf))
+        deaf.update(where[: len(where) // 2 + 1])
+        self.path.write_bytes(bytes(SIZE))
+        self.assertFalse(self.one(WipeMode.SECURE)["verified"])
+
+    def test_a_disk_that_cannot_be_read_afterwards(self) -> None:
+        """W265: nobody can tell what is there: the next method, and in the end not verified."""
+        spoilt = False
+
+        def spoil() -> Ran:
+            nonlocal spoilt
+            spoilt = True
+            return Ran(("blkdiscard",), 0)
+
+        class Spoilt(Disk):
+            def read(self, count: int, at: int) -> bytes:
+                return b"" if spoilt else super().read(count, at)
+
+        self.disk = Spoilt
+        self.answers("blkdiscard", answer=spoil)
+        made = self.one(WipeMode.SECURE)
+        self.assertIn(f"0 of {SAMPLE} bytes are read at 0", self.tries(made)[1][1])
+        self.assertFalse(made["verified"])
+
+    def test_a_disk_of_another_size(self) -> None:
+        """What is beyond would stay; or it is another disk, that has come under the old name."""
+        for mode in (WipeMode.QUICK, WipeMode.SECURE):
+            self.path.write_bytes(b"old!" * (SIZE // 4 + 1024))
+            made = self.one(mode)
+            self.assertFalse(made["verified"])
+            self.assertIn(f"{SIZE + SAMPLE} bytes, and {SIZE} when it was", str(self.tries(made)))
+
+    def test_a_locked_nvme_drive(self) -> None:
+        """W263: its label has the only way out."""
+        self.nvme(0b10, 0)
+        said = "NVMe status: Access Denied: Access to the namespace is denied (0x286)"
+        self.answers("nvme", "format", answer=Ran(("nvme",), 1, stderr=said))
+        made = self.one(WipeMode.SECURE)
+        self.assertIn("(PSID) alone sets it free (W263)", self.tries(made)[0][1])
+
+    def test_two_namespaces(self) -> None:
+        """W262: an erase of all is fine where all are to be wiped, and those alone there are."""
+        self.nvme(0b10, 0b01)
+        other = Path(self.mktemp())
+        self.devices.append(
+            evolve(self.device, name="nvme0n2", serial="S1", wwn="eui.2", path=str(other))
+        )
+        for listed, formatted in ((2, True), (3, False)):
+            other.write_bytes(b"old!" * (SIZE // 4))
+            self.tools.asked.clear()
+            nsids = {"nsid_list": [{"nsid": each + 1} for each in range(listed)]}
+            self.answers("nvme", "list-ns", answer=Ran(("nvme",), 0, json.dumps(nsids).encode()))
+
+            def erase() -> Ran:
+                for each in (self.path, other):
+                    each.write_bytes(bytes(SIZE))
+                return Ran(("nvme",), 0)
+
+            self.answers("nvme", "format", answer=erase)
+            result = self.wiped(WipeMode.SECURE)["disks"]
+            assert isinstance(result, list)
+            self.assertEqual([each["verified"] for each in result], [True, True])
+            self.assertEqual(bool(self.formats()), formatted)
+            self.assertEqual(result[0]["abilities"]["namespaces"], listed)
+
+    def test_progress(self) -> None:
+        """Of a drive that erases itself nothing is heard: how long it takes is told."""
+        self.ata(HDPARM)
+        erase = ("hdparm", "--user-master", "u", "--security-erase-enhanced")
+        self.answers(*erase, answer=Drive(self.path))
+        self.one(WipeMode.SECURE)
+        first = self.context.said[0]
+        self.assertEqual((first["method"], first["seconds_left"]), ("ata-enhanced-erase", 8 * 60))
+
+    def test_seconds(self) -> None:
+        """No tool may take longer than there is: its certificate would never be told."""
+        self.nvme(0b10, 0)
+
+        def erase() -> Ran:
+            self.context.clock.advance(6 * 3600)
+            return FAILED
+
+        self.answers("nvme", "format", answer=erase)
+        made = self.one(WipeMode.SECURE)
+        self.assertEqual(self.tries(made)[1:], [("blkdiscard-secure", "there is no time left")])
+        self.assertEqual(made["seconds"], 6 * 3600)
+
+
+class TakenBackTests(WipeCase):
+    def test_before_it_begins(self) -> None:
+        self.context.cancelled = True
+        error = self.failureResultOf(self.start(WipeMode.QUICK), Rejected).value
+        self.assertEqual((getattr(error, "code", ""), self.tools.asked), ("revoked", []))
+
+    def test_in_the_middle(self) -> None:
+        """What was done is told, and the disks that it did not come to are not verified."""
+        context = self.context
+        other = Path(self.mktemp())
+        other.write_bytes(b"old!" * (SIZE // 4))
+        self.devices.append(evolve(self.device, name="sdb", path=str(other), serial="S2"))
+        self.answers("blkdiscard", answer=FAILED)
+
+        class Counted(Disk):
+            def zero(self, at: int, count: int) -> None:
+                super().zero(at, count)
+                context.cancelled = True
+
+        self.disk = Counted
+        error = self.failureResultOf(self.start(WipeMode.SECURE), Incomplete).value
+        assert isinstance(error, Incomplete)
+        self.assertEqual((error.code, error.detail), ("revoked", "not verified: sda, sdb"))
+        listed = error.data["disks"]
+        assert isinstance(listed, list)
+        self.assertEqual(
+            self.tries(listed[0])[-1],
+            ("overwrite", f"taken back: {4 * MIB} of {SIZE} bytes are zeros"),
+        )
+        self.assertEqual(self.tries(listed[1])[-1], ("blkdiscard-secure", "taken back"))
+        self.assertEqual(other.read_bytes(), b"old!" * (SIZE // 4))
+
+    def test_a_tool_that_is_missing(self) -> None:
+        """Of those that take apart and settle: the wipe itself goes on."""
+
+        def missing() -> Ran:
+            raise ToolTrouble("there is no udevadm here")
+
+        self.answers("udevadm", answer=missing)
+        self.assertEqual(self.wiped()["complaints"], ["there is no udevadm here"])
+
+    def test_disks_that_cannot_be_listed_again(self) -> None:
+        again = False
+
+        async def listed() -> Sequence[BlockDevice]:
+            nonlocal again
+            if again:
+                raise ToolTrouble("lsblk: it did not end")
+            again = True
+            return self.devices
+
+        self.listed = listed  # type: ignore[method-assign]
+        self.assertEqual(
+            self.wiped()["complaints"],
+            ["nobody can tell what is on the disks still: lsblk: it did not end"],
+        )
+
 
 class ChosenTests(WipeCase):
     def test_what_is_left_alone(self) -> None:
@@ -440,25 +809,95 @@ class ChosenTests(WipeCase):
             self.assertEqual(getattr(error, "code", ""), "not-found")
 
     def test_paths_to_one_disk(self) -> None:
-        """W276: it is emptied once."""
+        """W276: it is emptied once, and its other name is told."""
         self.devices[:] = [
             evolve(self.device, wwn="0x1"),
             evolve(self.device, name="sdb", wwn="0x1"),
         ]
-        self.assertEqual(len(self.wiped()["disks"]), 1)  # type: ignore[arg-type]
+        made = certificate(self.wiped())
+        self.assertEqual((made["disk"], made["paths"]), ("sda", ["sdb"]))
 
-    def test_siblings(self) -> None:
+    def test_two_disks_that_say_the_same(self) -> None:
+        """Bridges give every drive one serial number: what is written shows which it is."""
+        other = Path(self.mktemp())
+        other.write_bytes(b"old!" * (SIZE // 4))
+        self.devices.append(evolve(self.device, name="sdb", path=str(other)))
+        listed = self.wiped()["disks"]
+        assert isinstance(listed, list)
+        self.assertEqual(
+            [(each["disk"], each["paths"]) for each in listed], [("sda", []), ("sdb", [])]
+        )
+        for path in (self.path, other):
+            self.assertEqual(path.read_bytes()[:END], bytes(END))
+
+    def test_paths_that_cannot_be_told(self) -> None:
+        """One of them does not open: it is no path to what was wiped, and not verified."""
+        self.devices.append(evolve(self.device, name="sdb", path="/nonexistent/sdb"))
+        error = self.failureResultOf(self.start(WipeMode.QUICK), Incomplete).value
+        self.assertEqual(getattr(error, "detail", ""), "not verified: sdb")
+
+    def test_one_path_is_named(self) -> None:
+        """A world-wide name makes the other one a path too; a serial number alone does not."""
+        for wwn, names in (("0x1", ["sda", "sdb"]), ("", ["sda"])):
+            pair = [evolve(self.device, wwn=wwn), evolve(self.device, name="sdb", wwn=wwn)]
+            these = chosen(pair, ["sda"])
+            self.assertEqual([each.name for each in these.wiped], names)
+            self.assertEqual(len(these.others), 2 - len(names))
+
+    def test_alike(self) -> None:
+        one = evolve(self.device, wwn="0x1")
+        self.assertTrue(alike(one, evolve(one, wwn="naa.1", serial=" s1_ ")))
+        for other in (evolve(one, wwn="2"), evolve(one, serial="S2"), evolve(one, size=1)):
+            self.assertFalse(alike(one, other))
+        nothing = evolve(self.device, serial="")
+        self.assertFalse(alike(nothing, nothing))
+
+    def test_no_disk_at_all(self) -> None:
+        """Nothing was wiped: that is no success."""
+        self.devices[:] = [BlockDevice("sr0", "/dev/sr0", "rom", 1)]
+        error = self.failureResultOf(self.start(WipeMode.QUICK), Incomplete).value
+        assert isinstance(error, Incomplete)
+        self.assertEqual(error.detail, "there is no disk to wipe")
+        self.assertEqual(error.data["left_alone"], [{"disk": "sr0", "reason": "no disk, but rom"}])
+
+    def test_a_shared_file_system(self) -> None:
+        """W277: nothing at all is touched, not the other disks either."""
+        shared = BlockDevice("sdb1", "/dev/sdb1", "part", 1, filesystem="ocfs2")
+        self.devices.append(evolve(self.device, name="sdb", serial="S2", holds=(shared,)))
+        error = self.failureResultOf(self.start(WipeMode.QUICK), Rejected).value
+        self.assertEqual(getattr(error, "code", ""), "conflict")
+        self.assertEqual((self.tools.asked, self.path.read_bytes()[:4]), ([], b"old!"))
+        self.assertEqual(len(self.wiped(WipeMode.QUICK, "sda")["disks"]), 1)  # type: ignore[arg-type]
+
+    def test_namespaces_of_a_controller(self) -> None:
         names = ["nvme0n1", "nvme0n2", "nvme1n1", "sda"]
         devices = [BlockDevice(each, "", "disk", 1) for each in names]
-        self.assertTrue(siblings(devices[0], devices, ["nvme0n1"]))
-        self.assertFalse(siblings(devices[0], devices, ["nvme0n1", "nvme0n2"]))
-        self.assertFalse(siblings(devices[2], devices, ["nvme1n1"]))
-        self.assertFalse(siblings(devices[3], devices, ["sda"]))
+        self.assertEqual(namespaces(devices[0], devices), names[:2])
+        self.assertEqual(namespaces(devices[2], devices), ["nvme1n1"])
+        self.assertEqual(namespaces(devices[3], devices), [])
 
     def test_what_does_not_come_apart(self) -> None:
         """It is said; what is gone already is no news."""
-        volume = BlockDevice("vg-x", "/dev/mapper/vg-x", "lvm", 1, mounts=("/mnt",))
+        path = Path(self.mktemp())
+        path.write_bytes(b"old!" * (8 * MIB // 4))
+        volume = BlockDevice("vg-x", str(path), "lvm", 8 * MIB, mounts=("/mnt",))
         self.devices[:] = [evolve(self.device, holds=(volume,))]
         self.answers("umount", answer=Ran(("umount",), 32, stderr="umount: /mnt: not mounted."))
         self.answers("dmsetup", answer=Ran(("dmsetup",), 1, stderr="Device is in use"))
-        self.assertEqual(self.wiped()["complaints"], ["dmsetup: Device is in use"])
+        self.assertEqual(
+            self.wiped()["complaints"],
+            ["dmsetup: Device is in use", "vg-x: it is there still"],
+        )
+        self.assertEqual(path.read_bytes()[: 2 * MIB], bytes(2 * MIB))
+        self.assertEqual(path.read_bytes()[-2 * MIB :], bytes(2 * MIB))
+
+    def test_what_could_not_be_emptied(self) -> None:
+        """A set keeps its data far from where it begins: made anew, it would have it."""
+        raid = BlockDevice("md1", "/nonexistent/md1", "raid1", 8 * MIB)
+        self.devices[:] = [evolve(self.device, holds=(raid,))]
+        made = self.one(WipeMode.QUICK)
+        why = "md1 could not be emptied: /nonexistent/md1: No such file or directory"
+        self.assertEqual((made["verified"], self.tries(made)), (False, [("quick", why)]))
+        self.assertEqual(self.path.read_bytes()[:END], bytes(END))
+        self.answers("blkdiscard", answer=FAILED)
+        self.assertTrue(self.one(WipeMode.SECURE)["verified"])  # every sector: that of the set too

@@ -1,61 +1,37 @@
 """``disk.wipe``: the disks of this machine, one after the other, and a certificate of each."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from functools import partial
+from typing import Final, Protocol
 
-from attrs import field, frozen
+from attrs import define, field
 
 from ..contract.ramdisk import Wipe
 from ..contract.refusals import Incomplete, Rejected
 from ..contract.structure import JSON
+from ..errors import RescriptumError
 from .command import REPORTS, MachineKind, Running
-from .disks import BlockDevice, disks
-from .wipe.certificate import DiskCertificate
-from .wipe.erasing import Around, Erasing
-from .wipe.holders import refuse_shared, taken_apart
+from .disks import BlockDevice
+from .wipe.certificate import DiskCertificate, document
+from .wipe.erasing import Around, Erasing, Told
+from .wipe.evidence import pieces
+from .wipe.holders import Blank, refuse_shared, taken_apart, together
+from .wipe.paths import Chosen, alike, chosen, namespaces, proved
+from .wipe.places import ends
 
 #: Seconds that one step of taking apart may take.
 _STEP: Final = 60.0
+#: Seconds before the end in which nothing more is begun: a certificate says how far it came.
+_SPARE: Final = 300.0
 #: What tools say of what is not there any more: no news.
 _GONE: Final = ("not mounted", "No such device", "not found", "Invalid argument", "not active")
 
 
-@frozen
-class _Chosen:
-    """:ivar left: names of disks that nothing is done to, and why."""
+class Taken(Running, Protocol):
+    """A command that may be taken back while it runs."""
 
-    wiped: tuple[BlockDevice, ...]
-    left: dict[str, str] = field(factory=dict)
-
-
-def chosen(devices: Sequence[BlockDevice], names: Sequence[str]) -> _Chosen:
-    """
-    :param names: of disks; none: all of the machine's own.
-    :returns: each once, however many paths lead to it (W276).
-    :raises Rejected: ``not-found`` for a name that is no disk's, or a disk that nothing is ever
-        done to; then nothing is.
-    """
-    wanted = {each.removeprefix("/dev/") for each in names}
-    by_name = {each.name: each for each in devices}
-    for name in sorted(wanted):
-        if name not in by_name:
-            there = ", ".join(each.name for each in disks(devices)) or "none"
-            raise Rejected("not-found", f"there is no disk {name[:40]!r}; there is {there}")
-        if by_name[name].left_alone:
-            raise Rejected("not-found", f"{name}: {by_name[name].left_alone}")
-    if wanted:
-        return _Chosen(disks(by_name[name] for name in sorted(wanted)))
-    left = {each.name: each.left_alone for each in devices if each.left_alone}
-    return _Chosen(disks(each for each in devices if not each.left_alone), left)
-
-
-def siblings(device: BlockDevice, devices: Sequence[BlockDevice], wiped: Sequence[str]) -> bool:
-    """:returns: whether its controller has a namespace that is not to be wiped (W262)."""
-    controller, found, _ = device.name.rpartition("n")
-    if not found or not device.name.startswith("nvme"):
-        return False
-    others = (each.name for each in devices if each.name.rpartition("n")[0] == controller)
-    return any(each not in wiped for each in others)
+    @property
+    def cancelled(self) -> bool: ...
 
 
 class WipeDisks(MachineKind):
@@ -76,71 +52,182 @@ class WipeDisks(MachineKind):
         self._devices = devices
         self._around = around
 
-    async def run(self, context: Running, payload: Wipe) -> JSON:
+    async def run(self, context: Taken, payload: Wipe) -> JSON:
         """
         :returns: a certificate of each disk.
-        :raises Incomplete: ``wipe-unverified``, with the same.
+        :raises Incomplete: ``wipe-unverified``, or ``revoked`` in the middle, with the same.
         :raises Rejected: before anything is touched.
         """
         devices = await self._devices()
         these = chosen(devices, payload.disks)
         refuse_shared(these.wiped)
-        complaints = await self._apart(these.wiped)
-        names = [each.name for each in these.wiped]
-        made: list[DiskCertificate] = []
-        for number, device in enumerate(these.wiped):
-            said = self._telling(context, device, number, len(names))
-            alone = not siblings(device, devices, names)
-            erasing = Erasing(device, payload.mode, self._around, said, not alone)
-            made.append(await erasing.run())
-            await self._settled(device)
-        data: JSON = {
-            "mode": payload.mode.value,
-            "disks": [each.document for each in made],
-            "left_alone": [{"disk": name, "reason": why} for name, why in these.left.items()],
-            "complaints": complaints,
-        }
+        if context.cancelled:
+            raise Rejected("revoked")
+        until = context.seconds() + self.timeout_s - _SPARE
+        wiping = _Wiping(context, payload, self._around, devices, these, until)
+        made = await wiping.run(self._devices)
+        data = document(payload.mode, made, these.left, wiping.complaints)
         wrong = [each.name for each in made if not each.verified]
-        if wrong:
-            raise Incomplete("wipe-unverified", f"not verified: {', '.join(wrong)}"[:500], data)
+        if wrong or not made:
+            code = "revoked" if context.cancelled else "wipe-unverified"
+            detail = f"not verified: {', '.join(wrong)}" if made else "there is no disk to wipe"
+            raise Incomplete(code, detail[:500], data)
         return data
 
-    async def _apart(self, devices: Sequence[BlockDevice]) -> list[str]:
-        """:returns: what tools say of what would not come apart: the disk is busy then."""
-        complaints = []
-        for step in taken_apart(devices):
-            ran = await self._around.tools.run(*step, seconds=_STEP)
-            if not ran.ok and not any(each in ran.stderr for each in _GONE):
-                complaints.append(ran.said)
-        return complaints
 
-    async def _settled(self, device: BlockDevice) -> None:
-        """The kernel and udev see that there is nothing on it."""
-        run = self._around.tools.run
-        await run("blockdev", "--rereadpt", device.path, seconds=_STEP)
-        await run("udevadm", "settle", seconds=_STEP)
+@define
+class _Wiping:
+    """
+    One wipe.
 
-    def _telling(
-        self, context: Running, device: BlockDevice, number: int, disks: int
-    ) -> Callable[[int, int], None]:
-        began = context.seconds()
+    :ivar devices: all that there are. :ivar until: when nothing more is begun.
+    :ivar complaints: of what does not come apart, or cannot be settled.
+    """
+
+    context: Taken
+    wanted: Wipe
+    around: Around
+    devices: Sequence[BlockDevice]
+    these: Chosen
+    until: float
+    complaints: list[str] = field(factory=list)
+    _full: dict[str, str] = field(factory=dict)
+
+    async def run(
+        self, listed: Callable[[], Awaitable[Sequence[BlockDevice]]]
+    ) -> list[DiskCertificate]:
+        """:param listed: looks again what there is."""
+        await self._apart(listed)
+        each_once = await self._each_once()
+        return [
+            await self._one(number, len(each_once), device, paths)
+            for number, (device, paths) in enumerate(each_once)
+        ]
+
+    async def _one(
+        self, number: int, disks: int, device: BlockDevice, paths: Sequence[str]
+    ) -> DiskCertificate:
+        names = {each.name for each in self.these.wiped}
+        beside = namespaces(device, self.devices)
+        made = await Erasing(
+            device,
+            self.wanted.mode,
+            self.around,
+            self._telling(device, number, disks),
+            self._stop,
+            self._left,
+            tuple(paths),
+            sum(each in names for each in beside),
+            not names.issuperset(beside),
+            "; ".join(self._full[each.name] for each in device.all if each.name in self._full),
+        ).run()
+        # The kernel and udev see that there is nothing on it.
+        await self._tool("blockdev", "--rereadpt", device.path)
+        await self._tool("udevadm", "settle")
+        return made
+
+    def _left(self) -> float:
+        return self.until - self.context.seconds()
+
+    def _stop(self) -> str:
+        if self.context.cancelled:
+            return "taken back"
+        return "" if self._left() > 0 else "there is no time left"
+
+    async def _apart(self, listed: Callable[[], Awaitable[Sequence[BlockDevice]]]) -> None:
+        """What is busy still, cannot be opened: nothing of it is verified then."""
+        for step in taken_apart(self.these.wiped, self.these.others):
+            if isinstance(step, Blank):
+                await self._blank(step.device)
+            else:
+                await self._tool(*step)
+        names = {each.name for each in self.these.wiped}
+        try:
+            now = [each for each in await listed() if each.name in names]
+        except RescriptumError as e:
+            self.complaints.append(f"nobody can tell what is on the disks still: {e}")
+        else:
+            self.complaints += [f"{name}: it is there still" for name in together(now)]
+
+    async def _blank(self, device: BlockDevice) -> None:
+        def work() -> None:
+            disk = self.around.open(device)
+            try:
+                for each in pieces(ends(device)):
+                    disk.zero(each.at, each.size)
+                disk.sync()
+            finally:
+                disk.close()
+
+        try:
+            await self.around.workers.run(work)
+        except RescriptumError as e:
+            self._full[device.name] = f"{device.name} could not be emptied: {e}"
+            self.complaints.append(self._full[device.name])
+
+    async def _tool(self, *argv: str) -> None:
+        try:
+            ran = await self.around.tools.run(*argv, seconds=_STEP)
+        except RescriptumError as e:
+            self.complaints.append(str(e))
+            return
+        if not ran.ok and not any(each in ran.stderr for each in _GONE):
+            self.complaints.append(ran.said)
+
+    async def _each_once(self) -> list[tuple[BlockDevice, list[str]]]:
+        """:returns: every disk, and the other names that lead to it (W276)."""
+        found: list[tuple[BlockDevice, list[str]]] = []
+        for device in self.these.wiped:
+            for one, paths in found:
+                if alike(one, device) and await self._same(one, device):
+                    paths.append(device.name)
+                    break
+            else:
+                found.append((device, []))
+        return found
+
+    async def _same(self, one: BlockDevice, other: BlockDevice) -> bool:
+        def look(seed: int) -> bool:
+            written = self.around.open(one)
+            try:
+                read = self.around.open(other)
+                try:
+                    return proved(written, read, seed)
+                finally:
+                    read.close()
+            finally:
+                written.close()
+
+        try:
+            return await self.around.workers.run(partial(look, self.around.seed()))
+        except RescriptumError:
+            return False  # nobody can tell: then it is wiped as well
+
+    def _telling(self, device: BlockDevice, number: int, disks: int) -> Told:
+        began = self.context.seconds()
         last = began - REPORTS
+        before = ""
 
-        def told(done: int, total: int) -> None:
-            nonlocal last
-            now = context.seconds()
-            if now - last < REPORTS and done < total:
+        def told(method: str, done: int, total: int, seconds: float = 0.0) -> None:
+            nonlocal began, last, before
+            now = self.context.seconds()
+            if method == before and now - last < REPORTS and done < total:
                 return
+            if method != before:
+                began, before = now, method
             last = now
-            context.progress(
+            rate = done / max(now - began, 0.001)
+            self.context.progress(
                 {
                     "stage": "wipe",
                     "disk": device.name,
                     "number": number + 1,
                     "disks": disks,
+                    "method": method,
                     "done": done,
                     "total": total,
-                    "bytes_per_s": int(done / max(now - began, 0.001)),
+                    "bytes_per_s": int(rate),
+                    "seconds_left": round(seconds or ((total - done) / rate if rate else 0.0)),
                 }
             )
 

@@ -6,14 +6,16 @@ from typing import Final, Self
 from attrs import frozen
 
 from ...contract.refusals import Rejected
-from ...contract.structure import parsed
+from ...contract.structure import JSON, parsed
 
 #: Bits of OACS and of FNA: NVM Express base specification 2.0, figure 275.
 _FORMATS: Final = 1 << 1
-_ERASE_OF_ALL: Final = 1 << 1
+_OF_ALL: Final = 1 << 0 | 1 << 1
 _CRYPTO: Final = 1 << 2
 #: Minutes that a SATA drive says when it is that or longer (W269).
 _OR_LONGER: Final = 508
+#: Sectors that are there for us, of those that the drive has.
+_SECTORS: Final = re.compile(r"max sectors\s*=\s*(\d+)/(\d+)")
 
 
 @frozen
@@ -21,7 +23,8 @@ class NvmeAbilities:
     """
     :ivar formats: whether it has the command at all (W261).
     :ivar crypto: whether it can throw its key away.
-    :ivar all_namespaces: whether an erase empties every namespace of the controller (W262).
+    :ivar all_namespaces: whether a format, or the erase that comes with one, reaches every
+        namespace of the controller (W262).
     """
 
     formats: bool
@@ -36,16 +39,20 @@ class NvmeAbilities:
         :param output: of ``nvme id-ctrl --output-format=json``.
         :returns: None: it does not say.
         """
-        try:
-            document = parsed(output)
-        except Rejected:
-            return None
-        if not isinstance(document, dict):
-            return None
+        document = _document(output)
         oacs, fna = document.get("oacs"), document.get("fna")
-        if not isinstance(oacs, int) or not isinstance(fna, int):
+        if type(oacs) is not int or type(fna) is not int:
             return None
-        return cls(bool(oacs & _FORMATS), bool(fna & _CRYPTO), bool(fna & _ERASE_OF_ALL), oacs, fna)
+        return cls(bool(oacs & _FORMATS), bool(fna & _CRYPTO), bool(fna & _OF_ALL), oacs, fna)
+
+
+def namespaces(output: bytes) -> int:
+    """
+    :param output: of ``nvme list-ns --all --output-format=json``.
+    :returns: how many the controller has, the ones that no machine sees too; 0: it does not say.
+    """
+    listed = _document(output).get("nsid_list")
+    return len(listed) if isinstance(listed, list) else 0
 
 
 @frozen
@@ -56,6 +63,7 @@ class AtaAbilities:
     :ivar enabled: whether a password is set. :ivar locked: whether it wants that first (W267).
     :ivar frozen: whether the firmware has forbidden it until the next power cycle (W266).
     :ivar minutes: that an erase takes, by its own word (W269).
+    :ivar enhanced_minutes: that an enhanced one does.
     """
 
     supported: bool
@@ -64,6 +72,7 @@ class AtaAbilities:
     locked: bool
     frozen: bool
     minutes: int
+    enhanced_minutes: int
 
     @classmethod
     def of(cls, output: bytes) -> Self | None:
@@ -76,25 +85,56 @@ class AtaAbilities:
         if not found:
             return None
         section = re.split(r"\n\S", section, maxsplit=1)[0]
-        flags = {}
+        flags: dict[str, bool] = {}
         for line in section.splitlines():
             words = line.split()
-            for name in ("supported", "enabled", "locked", "frozen"):
-                if words and words[-1] == name and len(words) <= 2:
-                    flags[name] = words[0] != "not"
-        enhanced = "supported: enhanced erase" in section and "not\tsupported: enh" not in section
-        times = [int(each) for each in re.findall(r"(\d+)min for", section)]
-        minutes = max(times[-1 if enhanced else 0], 1) if times else _OR_LONGER
+            name = " ".join(each for each in words if each != "not")
+            if name in ("supported", "enabled", "locked", "frozen", "supported: enhanced erase"):
+                flags[name] = "not" not in words
+
+        def minutes(what: str) -> int:
+            said = re.search(rf"(\d{{1,9}})min for {what}", section)
+            return max(int(said[1]), 1) if said else _OR_LONGER
+
         return cls(
             flags.get("supported", False),
-            enhanced,
+            flags.get("supported: enhanced erase", False),
             flags.get("enabled", False),
             flags.get("locked", False),
             flags.get("frozen", False),
-            minutes,
+            minutes("SECURITY"),
+            minutes("ENHANCED"),
         )
 
+    def took(self, enhanced: bool) -> float:
+        """:returns: seconds that an erase takes, by the drive's own word."""
+        return 60.0 * (self.enhanced_minutes if enhanced else self.minutes)
+
+    def allowed(self, enhanced: bool) -> float:
+        """:returns: seconds until it may be given up: twice its word, which may have no end."""
+        took = self.took(enhanced)
+        return 12 * 3600.0 if took >= 60 * _OR_LONGER else took * 2 + 60
+
     @property
-    def seconds(self) -> float:
-        """Until it may be given up: twice its own word, and half a day where that has no end."""
-        return 12 * 3600.0 if self.minutes >= _OR_LONGER else self.minutes * 60.0 * 2 + 60
+    def document(self) -> JSON:
+        """What a certificate keeps of it."""
+        named = ("supported", "enhanced", "enabled", "locked", "frozen")
+        bits = [name for name in named if getattr(self, name)]
+        return {"security": bits, "minutes": self.minutes}
+
+
+def hidden(output: bytes) -> int:
+    """
+    :param output: of ``hdparm -N``.
+    :returns: sectors that the drive keeps from everybody, as a host protected area.
+    """
+    said = _SECTORS.search(output.decode("utf-8", "replace"))
+    return max(int(said[2][:18]) - int(said[1][:18]), 0) if said else 0
+
+
+def _document(output: bytes) -> JSON:
+    try:
+        document = parsed(output)
+    except Rejected:
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -9,9 +9,15 @@ from attrs import frozen
 from ..disks import BlockDevice
 from ..image.store import END
 
-#: Bytes of one sample, and of what btrfs keeps copies of its superblock in (W273).
+#: Bytes of one sample, and of what file systems keep copies of their superblock in.
 SAMPLE: Final = 4096
-_COPIES: Final = (64 << 20, 256 << 30)
+#: Where those are: LUKS's second header, where the first is large, and VMFS; btrfs (W273); the
+#: labels of Ceph's BlueStore.
+_COPIES: Final = (
+    *(2 << 20, 4 << 20),
+    *(64 << 20, 256 << 30),
+    *(1 << 30, 10 << 30, 100 << 30, 1000 << 30),
+)
 
 
 @frozen
@@ -24,7 +30,7 @@ class Place:
 
 def ends(disk: BlockDevice) -> tuple[Place, ...]:
     """
-    :returns: both ends of the disk and of every partition, and the copies that btrfs has within:
+    :returns: both ends of the disk and of every partition, and the copies that some have within:
         a partition that is made again in the same place has nothing in it (W273). In order, and
         none of them overlaps another.
     """
