@@ -4,7 +4,8 @@ import contextlib
 import gzip
 import lzma
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,25 @@ PACKED: dict[Compression, Callable[[bytes], bytes]] = {
     Compression.XZ: lzma.compress,
 }
 DISK = b"\xfa\x33\xc0" + bytes(range(256)) * 100
+
+
+SIZES = st.integers(0, 3 * PIECE) | st.builds(
+    lambda count, more: count * PIECE + more, st.integers(1, 3), st.integers(-300, 300)
+)
+PACKINGS = st.sampled_from(sorted(PACKED, key=lambda packing: packing.value))
+#: Up to some pieces of output, out of a few bytes: limits are met within a symbol, and at ends.
+CONTENTS = st.builds(lambda each, size: (each * size)[:size], st.binary(min_size=1), SIZES)
+#: Of pieces, over and over.
+CUTS = st.lists(st.integers(1, 70_000) | st.integers(1, 20), min_size=1, max_size=5)
+
+
+def uneven(data: bytes, sizes: Sequence[int]) -> Iterator[bytes]:
+    at = 0
+    for size in cycle(sizes):
+        if at >= len(data):
+            return
+        yield data[at : at + size]
+        at += size
 
 
 def cut(data: bytes, size: int) -> Iterator[bytes]:
@@ -127,6 +147,31 @@ class UnpackedTests(SynchronousTestCase):
         for data in (DISK, zstd.compress(DISK)):
             self.assertRaises(UnsupportedImage, next, unpacked(cut(data, 100), said))
         self.assertEqual(whole(gzip.compress(DISK), expected=said), DISK)
+
+    def test_an_end_within_the_next_magic(self) -> None:
+        """What the last bytes begin is no longer than its magic: it ends early all the same."""
+        for pack in PACKED.values():
+            for kept in (6, 7):
+                self.assertRaises(DamagedImage, whole, pack(DISK) + pack(b"two")[:kept])
+
+    @given(PACKINGS, st.lists(CONTENTS, min_size=1, max_size=4), CUTS)
+    def test_any_members_in_any_pieces(
+        self, packing: Compression, contents: list[bytes], sizes: list[int]
+    ) -> None:
+        stored = b"".join(map(PACKED[packing], contents))
+        self.assertEqual(b"".join(unpacked(uneven(stored, sizes))), b"".join(contents))
+
+    @given(PACKINGS, CONTENTS, CONTENTS, CUTS, st.data())
+    def test_any_early_end(
+        self, packing: Compression, one: bytes, two: bytes, sizes: list[int], data: st.DataObject
+    ) -> None:
+        """W294: within either member, from where its magic can be seen."""
+        first, second = PACKED[packing](one), PACKED[packing](two)
+        within = st.integers(8, len(first) - 1) | st.integers(
+            len(first) + 6, len(first) + len(second) - 1
+        )
+        pieces = uneven((first + second)[: data.draw(within)], sizes)
+        self.assertRaises(DamagedImage, b"".join, unpacked(pieces))
 
     @given(st.binary(), st.sampled_from([b"", *(pack(b"abc")[:10] for pack in PACKED.values())]))
     def test_whatever_comes(self, data: bytes, head: bytes) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from rescriptum.ramdisk.image import writing as pipeline
 from rescriptum.ramdisk.image.compression import Compression
 from rescriptum.ramdisk.image.pipe import Broken, Pipe
 from rescriptum.ramdisk.image.store import BUFFER, END, Disk, DiskTrouble
@@ -175,6 +176,17 @@ class FailureTests(WritingCase):
     def test_each_sync(self) -> None:
         """Of the three: before anything, before the first bytes and behind them."""
         for syncs in range(3):
+            self.disk.syncs = syncs
+            error = self.failed(IMAGE)
+            self.assertEqual((error.stage, error.code), WRITE)
+            self.assert_nothing_boots()
+
+    def test_each_sync_on_the_way(self) -> None:
+        """The disk empties its cache while others unpack; if it cannot, the write has failed."""
+        self.patch(pipeline, "FLUSH", BUFFER)
+        self.write(IMAGE)
+        self.assertEqual(self.disk.syncs, 1000 - 5)
+        for syncs in (1, 2):
             self.disk.syncs = syncs
             error = self.failed(IMAGE)
             self.assertEqual((error.stage, error.code), WRITE)

@@ -8,8 +8,7 @@ from enum import Enum
 from itertools import chain
 from typing import Final, Protocol, cast
 
-from isal import isal_zlib
-from isal.igzip_lib import IsalError
+from isal import igzip_lib
 
 from ...errors import Malformed, Refused
 
@@ -18,8 +17,8 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-#: Bytes that come out at once, at the most, whatever goes in.
-PIECE: Final = 1 << 20
+#: Bytes that come out at once, at the most, whatever goes in: a processor's cache holds them.
+PIECE: Final = 128 << 10
 #: Bytes by which every packing is known; and what a frame of zstd promises, too.
 MAGIC, HEAD = 8, 18
 #: Bytes of memory that one stream may ask for.
@@ -96,7 +95,7 @@ def promised(head: bytes, stored: int | None) -> int | None:
 
 
 class _Member(Protocol):
-    """What unpacks one member of a stream, as zstd and lzma have it."""
+    """What unpacks one member of a stream, as zstd, lzma and isal have it."""
 
     @property
     def eof(self) -> bool: ...
@@ -107,26 +106,10 @@ class _Member(Protocol):
     def decompress(self, data: bytes, max_length: int) -> bytes: ...
 
 
-class _Gzip:
-    """A member of gzip (RFC 1952), unpacked at twice the pace of zlib."""
-
-    def __init__(self) -> None:
-        self._inner = isal_zlib.decompressobj(31)
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._inner.eof)
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._inner.unconsumed_tail
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._inner.unused_data)
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        return bytes(self._inner.decompress(self._inner.unconsumed_tail + data, max_length))
+def _gzip() -> _Member:
+    """:returns: for a member of RFC 1952, at twice the pace of zlib."""
+    made: _Member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+    return made
 
 
 def _zstd() -> _Member:
@@ -142,12 +125,17 @@ def _xz() -> _Member:
 
 
 _MEMBERS: Final[dict[Compression, Callable[[], _Member]]] = {
-    Compression.GZIP: _Gzip,
+    Compression.GZIP: _gzip,
     Compression.ZSTD: _zstd,
     Compression.XZ: _xz,
 }
 #: What they raise; the stubs of isal take its class for an instance of it.
-_TROUBLES: Final = (cast(type[Exception], IsalError), lzma.LZMAError, zstd.ZstdError, EOFError)
+_TROUBLES: Final = (
+    cast(type[Exception], igzip_lib.IsalError),
+    lzma.LZMAError,
+    zstd.ZstdError,
+    EOFError,
+)
 
 
 def unpacked(pieces: Iterator[bytes], expected: Compression = Compression.NONE) -> Iterator[bytes]:
@@ -193,7 +181,7 @@ def _members(pieces: Iterator[bytes], packing: Compression) -> Iterator[bytes]:
                 member = _MEMBERS[packing]()
             yield from _out(member, rest)
             rest = member.unused_data if member.eof else b""
-    if not member.eof:
+    if not member.eof or _packing(rest) is packing:  # or one begins, and has no more than that
         raise DamagedImage(f"this {packing.value} image ends before its end")
 
 

@@ -10,6 +10,7 @@ import mmap
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from typing import Final
 
 from attrs import frozen
 
@@ -20,6 +21,8 @@ from .store import BUFFER, Disk, DiskTrouble, TooLarge, buffer
 
 #: Batches of stored bytes that may wait to be unpacked, and buffers that go round.
 _BATCHES, _BUFFERS = 16, 5
+#: Bytes after which the disk is to empty its cache: while others unpack, not all at the end.
+FLUSH: Final = 64 << 20
 
 
 class WrongDigest(Unverified):
@@ -39,6 +42,10 @@ class StageFailed(RescriptumError):
         super().__init__(f"{stage}: {trouble}")
         self.stage = stage
         self.code = trouble.code
+
+
+#: Stored bytes, in order.
+_Batch = Sequence[bytes]
 
 
 @frozen
@@ -62,7 +69,7 @@ class Writing:
         self._disk = disk
         self._expected = expected
         self._threads: tuple[threading.Thread, ...] = ()
-        self._pipes: tuple[Pipe[bytes], Pipe[_Filled], Pipe[mmap.mmap]] | None = None
+        self._pipes: tuple[Pipe[_Batch], Pipe[_Filled], Pipe[mmap.mmap]] | None = None
         self._trouble: StageFailed | None = None
         self._first: _Filled | None = None
         self.length: int | None = None
@@ -87,7 +94,7 @@ class Writing:
             self._disk.empty_ends()
         except DiskTrouble as e:
             raise self._failed("write", e) from None
-        stored: Pipe[bytes] = Pipe(_BATCHES)
+        stored: Pipe[_Batch] = Pipe(_BATCHES)
         filled: Pipe[_Filled] = Pipe(_BUFFERS)
         free: Pipe[mmap.mmap] = Pipe(_BUFFERS)
         for _ in range(_BUFFERS):
@@ -108,7 +115,7 @@ class Writing:
             self._hash.update(chunk)
             self.have += len(chunk)
         try:
-            self._pipes[0].put(b"".join(chunks))
+            self._pipes[0].put(chunks)
         except Broken:
             assert self._trouble is not None
             raise self._trouble from None
@@ -178,8 +185,8 @@ class Writing:
         for each in self._pipes or ():
             each.break_()
 
-    def _unpack(self, stored: Pipe[bytes], filled: Pipe[_Filled], free: Pipe[mmap.mmap]) -> None:
-        head, pieces = _peeked(iter(stored))
+    def _unpack(self, stored: Pipe[_Batch], filled: Pipe[_Filled], free: Pipe[mmap.mmap]) -> None:
+        head, pieces = _peeked(chain.from_iterable(stored))
         size = promised(head, self.length)
         if size is not None and size > self._disk.size:
             raise TooLarge(f"the image has {size} bytes, and {self._disk.path} {self._disk.size}")
@@ -208,6 +215,8 @@ class Writing:
                 continue
             self._put(each)
             free.put(each.data)
+            if each.at % FLUSH == 0:
+                self._disk.sync()
 
     def _put(self, each: _Filled) -> None:
         with memoryview(each.data) as view, view[: each.count] as data:
