@@ -22,7 +22,7 @@ from .store import BUFFER, Disk, DiskTrouble, TooLarge, buffer
 #: Batches of stored bytes that may wait to be unpacked, and buffers that go round.
 _BATCHES, _BUFFERS = 16, 5
 #: Bytes after which the disk is to empty its cache: while others unpack, not all at the end.
-FLUSH: Final = 64 << 20
+FLUSH: Final = 256 << 20
 
 
 class WrongDigest(Unverified):
