@@ -19,7 +19,7 @@ from rescriptum.contract.frames import (
     agent_fields,
 )
 from rescriptum.contract.jose import opened
-from rescriptum.contract.keys import generate, trusted
+from rescriptum.contract.keys import generate, public_jwk, trusted
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import rendered, structured
 from tests.agent_commands import NOW, command
@@ -181,7 +181,9 @@ class ResultFrameTests(SynchronousTestCase):
         self.assertEqual(frame.result, DONE)
         self.assertEqual(
             self.attested(frame),
-            AttestedResult("c1", "sha256:d", "n1", "boot-1", DONE, NOW + 5),
+            AttestedResult(
+                "c1", "sha256:d", "n1", "boot-1", DONE, NOW + 5, {**public_jwk(self.key)}
+            ),
         )
 
     def test_too_long_to_be_signed(self) -> None:

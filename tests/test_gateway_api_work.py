@@ -44,6 +44,14 @@ class CommandTests(WorkCase, SynchronousTestCase):
         self.assertEqual((row.digest, row.envelope.unsigned), (digest(row.claims),
                                                                 row.claims.decode()))  # fmt: skip
 
+    def test_a_certificate(self) -> None:
+        """The result of a wipe is always signed, whatever the operator says."""
+        self.do(lambda connection: kinds(connection, "disk.wipe"))
+        sent = self.send("disk.wipe", attested=False)
+        row = self.do(lambda connection: commands.get(connection, sent["id"]))
+        said = structured(Command, parsed(row.claims))
+        self.assertEqual((sent["attested"], row.attested, said.attested), (True, True, True))
+
     def test_listing(self) -> None:
         one = self.send()
         self.clock.advance(1)

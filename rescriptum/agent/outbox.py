@@ -17,7 +17,7 @@ from ..contract.frames import (
     agent_fields,
 )
 from ..contract.jose import sign
-from ..contract.keys import Key
+from ..contract.keys import Key, public_jwk
 from ..contract.refusals import Rejected
 from ..contract.structure import plain, rendered
 from .journal import Entry
@@ -57,6 +57,7 @@ def _attested(entry: Entry, result: Result, node_id: str, key: Key) -> str:
         entry.boot_id or "",
         result,
         entry.finished_at,
+        dict(public_jwk(key)),
     )
     return sign("result", plain(claims), key)
 

@@ -25,6 +25,7 @@ from .install import InstallOptions
 from .media import MediaOptions
 from .options import Group, Performed, PerformedApart, PerformedLater, PerformedOnReading
 from .power.group import PowerOptions
+from .ramdisk import RamdiskOptions
 from .render import RenderOptions
 from .sets import ExportOptions, ImportOptions, MigrateOptions
 from .site import SiteOptions
@@ -57,6 +58,7 @@ class RescriptumOptions(Group):
         ["media", None, MediaOptions, "The images."],
         ["migrate", None, MigrateOptions, "Documents that lie flat into directories."],
         ["power", None, PowerOptions, "Machines, by their BMCs."],
+        ["ramdisk", None, RamdiskOptions, "What ramdisks have done."],
         ["render", None, RenderOptions, "What an installer would receive."],
         ["site", None, SiteOptions, "The site agent on this host."],
     ]

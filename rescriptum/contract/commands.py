@@ -88,7 +88,12 @@ class Result:
 
 @frozen
 class AttestedResult:
-    """What the node key signs of a result that is to be attested."""
+    """
+    What the node key signs of a result that is to be attested.
+
+    :ivar jwk: of that key: whoever knows its thumbprint can check it without a gateway. Older
+        agents do not say it.
+    """
 
     command_id: str = field(validator=name())
     command_digest: str = field(validator=text())
@@ -96,3 +101,4 @@ class AttestedResult:
     boot_id: str = field(validator=text())
     result: Result
     finished_at: int = field(validator=number())
+    jwk: JSON | None = None

@@ -15,11 +15,13 @@ class KindName:
     What gateways and agents agree on of a kind; the agent that runs it knows the rest.
 
     :ivar destructive: whether it may destroy what is on a disk: approvers have to agree.
+    :ivar attested: whether its result is always signed by the node: it is a certificate.
     """
 
     name: str
     roles: frozenset[Role]
     destructive: bool = False
+    attested: bool = False
 
 
 _ROWS: Final = (
@@ -32,7 +34,7 @@ _ROWS: Final = (
     KindName("bmc.management", _SITE),
     KindName("bmc.firmware", _SITE),
     KindName("site.httpProxy", _SITE),
-    KindName("disk.wipe", _RAMDISK, destructive=True),
+    KindName("disk.wipe", _RAMDISK, destructive=True, attested=True),
     KindName("image.write", _RAMDISK, destructive=True),
     KindName("seed.write", _RAMDISK, destructive=True),
     KindName("boot.kexec", _RAMDISK),
@@ -50,3 +52,9 @@ def destructive(kind: str) -> bool:
     """:returns: whether it is known to be; the agent that runs a kind decides for itself."""
     row = KINDS.get(kind)
     return row is not None and row.destructive
+
+
+def attested(kind: str) -> bool:
+    """:returns: whether its result is signed, whoever sends it and whatever they say."""
+    row = KINDS.get(kind)
+    return row is not None and row.attested

@@ -7,7 +7,7 @@ from ..contract.commands import Approval, Command
 from ..contract.joining import TrustBundle
 from ..contract.jose import opened
 from ..contract.keys import public_keys
-from ..contract.kinds import destructive
+from ..contract.kinds import attested, destructive
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON, structured
 from . import interlock
@@ -52,6 +52,7 @@ def issue(connection: Connection, wanted: Issue, worker: Worker | None, now: int
         ``conflict`` as the interlock does.
     """
     interlock.check(connection, wanted.node, wanted.kind, wanted.payload, now)
+    signed = wanted.attested or attested(wanted.kind)
     command = Command(
         wanted.id,
         wanted.node,
@@ -61,7 +62,7 @@ def issue(connection: Connection, wanted: Issue, worker: Worker | None, now: int
         wanted.step,
         now,
         now + wanted.life,
-        wanted.attested,
+        signed,
     )
     draft = Draft.of(command)
     row = CommandRow(
@@ -76,7 +77,7 @@ def issue(connection: Connection, wanted: Issue, worker: Worker | None, now: int
         now,
         command.not_after,
         wanted.batch,
-        wanted.attested,
+        signed,
         wanted.secret_refs,
         CommandState.QUEUED if wanted.batch is None else CommandState.WAITING,
     )

@@ -4,6 +4,7 @@ and what only a machine of its own can do is done by programs that write down th
 """
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SkipTest
 
+from rescriptum.cli.main import main
 from rescriptum.contract.structure import JSON
 from tests.agentprocess import TWISTD, AgentProcess
 from tests.functional.test_site_boot import MAC, BootCase
@@ -180,6 +182,20 @@ class DeployCase(BootCase):
         subprocess.run(argv, check=True, capture_output=True)
         return out.read_bytes()
 
+    def certified(self, workflow: str) -> None:
+        """The wipe's certificate, as the gateway tells it, is good without it."""
+        made = self.gateway.operate("GET", f"commands?workflow={workflow}")["commands"]
+        assert isinstance(made, list)
+        (wipe,) = (each for each in made if each["kind"] == "disk.wipe")
+        told = {"wipe": f"commands/{wipe['id']}", "node": f"nodes/{wipe['node']}"}
+        files = {name: self.machine / f"{name}.json" for name in told}
+        for name, path in told.items():
+            files[name].write_text(json.dumps(self.gateway.operate("GET", path)))
+        out, err = io.StringIO(), io.StringIO()
+        argv = ["ramdisk", "verify-wipe", str(files["wipe"]), "--node", str(files["node"])]
+        self.assertEqual(main(argv, {}, out, err), 0, out.getvalue() + err.getvalue())
+        self.assertIn("verified: quick", out.getvalue())
+
 
 class DeployTests(DeployCase):
     def test_from_nothing_to_its_kernel(self) -> None:
@@ -199,6 +215,7 @@ class DeployTests(DeployCase):
         asked = self.asked.read_text()
         self.assertIn(f"--command-line=root=UUID={UUID} ro console=ttyS0", asked)
         self.assertLess(asked.index("ip link set eth0 down"), asked.index("kexec -e"))
+        self.certified(name)
         self.assertNotIn("hostname: m1", agent.log + self.site.log + self.gateway.text)
         self.assertNotIn("Traceback", agent.log + self.site.log)
 

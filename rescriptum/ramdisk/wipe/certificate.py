@@ -16,7 +16,7 @@ VERSION: Final = 1
 LONGEST: Final = 40 * 1024
 #: Characters of one outcome; places of one disk that are named, and disks at the most.
 OUTCOME: Final = 200
-_NAMED, _LISTED = 64, 240
+NAMED, _LISTED = 64, 240
 #: What no method of ours reaches.
 _LEFT_OUT: Final = "firmware's own store: TPM, UEFI variables, pstore (W286)"
 #: THE table: what each method does not reach, beside that.
@@ -116,7 +116,7 @@ class DiskCertificate:
                 {"method": each.method, "outcome": each.outcome[:OUTCOME]} for each in self.tries
             ],
             "sampled": None if self.sampled is None else self.sampled.document,
-            "zeroed": [[each.at, each.size] for each in self.zeroed[:_NAMED]],
+            "zeroed": [[each.at, each.size] for each in self.zeroed[:NAMED]],
             "abilities": self.abilities,
             "seconds": self.seconds,
             "leaves_out": [*METHODS[self.method], _LEFT_OUT],
