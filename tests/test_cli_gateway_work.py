@@ -126,6 +126,9 @@ class StartTests(WorkflowCase, SynchronousTestCase):
              "args": "a b"},
         )  # fmt: skip
         self.assertEqual(self.parameters("inspect", "m1"), {})
+        told = self.parameters("inspect", "m1", "--diagnose", "cpu,gpu")
+        self.assertEqual(told, {"diagnose": ["cpu", "gpu"]})
+        self.assertEqual(self.parameters("inspect", "m1", "--diagnose", "all"), {"diagnose": []})
         self.assertEqual(self.parameters("wipe", "m1", "--mode", "secure"), {"wipe": "secure"})
         self.assertEqual(self.parameters("power", "m1", "cycle"), {"action": "cycle"})
 

@@ -217,6 +217,7 @@ class DeployTests(Case):
 
     def test_what_its_agents_may_ask_for(self) -> None:
         """The BMC's credential for what goes to it, and the join token for the boot entry."""
+        self.do(secrets.put, "m1-seed", b"sealed", NOW)
         name = self.begin(user_data_ref="m1-seed")
         self.boot(name)
         for _ in range(3):
@@ -274,6 +275,7 @@ class DeployTests(Case):
             ("not-found", "wipe", "m9", {}),
             ("not-found", "deploy", "m1", {"image": "nothing"}),
             ("invalid-payload", "deploy", "m1", {}),
+            ("not-found", "deploy", "m1", {**IMAGE, "user_data_ref": "m1-seed"}),
             ("invalid-payload", "wipe", "bare", {}),
             ("invalid-payload", "power", "bare", {"action": "on"}),
         ):
@@ -443,6 +445,7 @@ class ApprovalTests(Case):
 
     def test_all_that_destroys_is_approved_at_once(self) -> None:
         """And is sent one after the other all the same, each when its turn has come."""
+        self.do(secrets.put, "m1-seed", b"sealed", NOW)
         name = self.begin(user_data_ref="m1-seed")
         self.boot(name)
         drafted = self.do(commands.listing, batch=name).items

@@ -1,4 +1,4 @@
-"""Tests for ``rescriptum.gateway.workflows`` and the table in ``rescriptum.gateway.plans``."""
+"""Tests for ``rescriptum.gateway.workflows``, and for the tables in its plans and parameters."""
 
 from attrs import define, evolve, field
 from hypothesis import given
@@ -9,7 +9,8 @@ from rescriptum.contract.joining import Role
 from rescriptum.contract.kinds import KINDS
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import JSON
-from rescriptum.gateway.plans import PARAMETERS, WORKFLOWS, checked, token_ref
+from rescriptum.gateway.parameters import PARAMETERS, checked
+from rescriptum.gateway.plans import WORKFLOWS, token_ref
 from rescriptum.gateway.records import Machine, StepState, WorkflowState
 from rescriptum.gateway.workflows import (
     APPROVAL_SECONDS,
@@ -370,7 +371,9 @@ class ParameterTests(SynchronousTestCase):
     def test_fine(self) -> None:
         parameters: JSON = {**IMAGE, "wipe": "secure", "disks": ["sda"], "expect_node": True}
         self.assertEqual(checked(WorkflowKind.DEPLOY, parameters), parameters)
-        self.assertEqual(checked(WorkflowKind.INSPECT, {}), {})
+        tried: JSON = {"diagnose": ["memory", "gpu"], "seconds": 3600}
+        for each in ({}, {"diagnose": []}, tried):
+            self.assertEqual(checked(WorkflowKind.INSPECT, each), each)
 
     def test_wrong(self) -> None:
         cases: tuple[tuple[WorkflowKind, JSON, str], ...] = (
@@ -383,10 +386,31 @@ class ParameterTests(SynchronousTestCase):
             ),
             (WorkflowKind.POWER, {"action": 1}, "action: not a text"),
             (WorkflowKind.WIPE, {"disks": "sda"}, "disks: not a list"),
-            (WorkflowKind.INSPECT, {"x": 1}, "inspect takes no 'x', but cmdline"),
+            (WorkflowKind.WIPE, {"x": 1}, "wipe takes no 'x', but wipe, disks, cmdline"),
         )
         for kind, parameters, detail in cases:
             self.assertEqual(self.refused(kind, parameters), detail)
+
+    def test_what_an_agent_would_refuse(self) -> None:
+        """When its machine's disks are empty already."""
+        cases: tuple[tuple[WorkflowKind, str, object], ...] = (
+            (WorkflowKind.DEPLOY, "sha256", "ab"),
+            (WorkflowKind.DEPLOY, "sha256", "A" * 64),
+            (WorkflowKind.DEPLOY, "url", "ftp://images/1"),
+            (WorkflowKind.DEPLOY, "url", "http://" + "i" * 2042),
+            (WorkflowKind.DEPLOY, "format", "qcow2"),
+            (WorkflowKind.DEPLOY, "root_disk", {"wnn": "5000c500"}),
+            (WorkflowKind.DEPLOY, "root_disk", {"min_size_bytes": "4G"}),
+            (WorkflowKind.DEPLOY, "disks", [1]),
+            (WorkflowKind.DEPLOY, "args", "a" * 1025),
+            (WorkflowKind.WIPE, "disks", ["sda"] * 257),
+            (WorkflowKind.INSPECT, "diagnose", ["disc"]),
+            (WorkflowKind.INSPECT, "seconds", 0),
+            (WorkflowKind.INSPECT, "seconds", 3601),
+        )
+        for kind, name, value in cases:
+            more = IMAGE if kind is WorkflowKind.DEPLOY else {}
+            self.assertTrue(self.refused(kind, {**more, name: value}).startswith(f"{name}: "))
 
 
 class DecideTests(SynchronousTestCase):

@@ -13,7 +13,8 @@ from ..contract.kinds import destructive
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON
 from .issuing import Issue, issue, needs_approval, released
-from .plans import ENTRY_SECONDS, WORKFLOWS, checked, token_ref
+from .parameters import checked
+from .plans import ENTRY_SECONDS, WORKFLOWS, token_ref
 from .records import Batch, CommandRow, CommandState, StepState, Workflow, WorkflowState
 from .records import WorkflowStep as StepRow
 from .signing import Worker
@@ -84,6 +85,8 @@ def start(
         raise Rejected("invalid-payload", f"kind: one of {kinds}") from None
     about = machines.get(connection, machine)
     said = checked(chosen, _with_image(connection, parameters))
+    if said.get("user_data_ref"):
+        secrets.get(connection, str(said["user_data_ref"]))  # it is there, before a disk is wiped
     steps = WORKFLOWS[chosen]
     if not about.macs and any(step.name == "boot.prepareRamdisk" for step in steps):
         raise Rejected("invalid-payload", f"machine {machine} has no MAC address to boot by")

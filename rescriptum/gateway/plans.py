@@ -1,13 +1,10 @@
-"""THE table of what each workflow does to a machine, and of what an operator may say of it."""
+"""THE table of what each workflow does to a machine."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from attrs import field, frozen
-
 from ..contract.bmc import OPERATIONS
 from ..contract.kinds import KINDS
-from ..contract.refusals import Rejected
 from ..contract.structure import JSON
 from .interlock import WIPE_SECONDS
 from .workflows import STEP_SECONDS, Facts, Order, Step, WorkflowKind
@@ -15,6 +12,8 @@ from .workflows import STEP_SECONDS, Facts, Order, Step, WorkflowKind
 #: For how long a boot entry lives that nobody takes back: its machine reads the image under it, and
 #: a thorough wipe comes before that. Its join token has no longer life.
 ENTRY_SECONDS: Final = 6 * 3600
+#: For how long parts of a machine may be tried out: it is as much as the ramdisk's agent takes.
+DIAGNOSE_SECONDS: Final = 5 * 3600
 
 
 def token_ref(workflow: str) -> str:
@@ -187,6 +186,15 @@ WORKFLOWS: Final[Mapping[WorkflowKind, tuple[Step, ...]]] = {
     WorkflowKind.INSPECT: (
         *_BOOT,
         _on_ramdisk("inventory.collect", lambda _: {}),
+        _on_ramdisk(
+            "diagnostics.run",
+            lambda facts: {
+                "tests": facts.parameters.get("diagnose", []),
+                "seconds": facts.parameters.get("seconds", 60),
+            },
+            wanted=lambda facts: "diagnose" in facts.parameters,
+            seconds=DIAGNOSE_SECONDS,
+        ),
         _on_ramdisk("power.off", lambda _: {}),
     ),
     WorkflowKind.WIPE: (*_BOOT, _WIPE, _on_ramdisk("power.off", lambda _: {})),
@@ -205,81 +213,3 @@ WORKFLOWS: Final[Mapping[WorkflowKind, tuple[Step, ...]]] = {
         ),
     ),
 }
-
-
-@frozen
-class Parameter:
-    """
-    One thing that an operator says of a workflow.
-
-    :ivar required: whether it cannot be left out. :ivar choices: what it may be; empty: any text.
-    """
-
-    name: str
-    help: str
-    required: bool = False
-    choices: tuple[str, ...] = field(default=())
-    kind: type = str
-
-
-_IMAGE: Final = (
-    Parameter("sha256", "Of the image's stored bytes.", required=True),
-    Parameter("url", "Where the image is, should the site's cache not have it.", required=True),
-)
-_DISKS: Final = (
-    Parameter("wipe", "How thoroughly.", choices=("quick", "secure", "crypto")),
-    Parameter("disks", "Their names; without it, all.", kind=list),
-)
-_CMDLINE: Final = Parameter("cmdline", "More for the ramdisk's kernel command line.")
-
-#: What may be said of each, and what has to be.
-PARAMETERS: Final[Mapping[WorkflowKind, tuple[Parameter, ...]]] = {
-    WorkflowKind.DEPLOY: (
-        *_IMAGE,
-        Parameter("format", "Of the image.", choices=("raw", "gzip", "zstd", "xz", "qcow2")),
-        *_DISKS,
-        Parameter("root_disk", "Which disk, by wwn, serial, device or min_size_bytes.", kind=dict),
-        Parameter("seed", "What reads the user data.", choices=("nocloud", "ignition")),
-        Parameter("user_data_ref", "The secret that is the user data."),
-        Parameter("args", "More for the installed system's kernel command line."),
-        Parameter("expect_node", "Whether the installed system joins by itself.", kind=bool),
-        _CMDLINE,
-    ),
-    WorkflowKind.INSPECT: (_CMDLINE,),
-    WorkflowKind.WIPE: (*_DISKS, _CMDLINE),
-    WorkflowKind.POWER: (
-        Parameter(
-            "action",
-            "What to do.",
-            required=True,
-            choices=("on", "off", "soft-off", "reset", "cycle", "nmi"),
-        ),
-    ),
-    WorkflowKind.FIRMWARE: (*_IMAGE, Parameter("targets", "Which parts; all.", kind=list)),
-}
-
-
-_KINDS: Final = {str: "a text", bool: "true or false", list: "a list", dict: "an object"}
-
-
-def checked(kind: WorkflowKind, parameters: JSON) -> JSON:
-    """
-    :returns: ``parameters``, each of which may be said of such a workflow.
-    :raises Rejected: ``invalid-payload``, naming the one that may not, or that is missing.
-    """
-    known = {each.name: each for each in PARAMETERS[kind]}
-    for name, value in parameters.items():
-        row = known.get(name)
-        if row is None:
-            takes = ", ".join(known) or "nothing"
-            raise Rejected("invalid-payload", f"{kind.value} takes no {name[:40]!r}, but {takes}")
-        if type(value) is not row.kind:
-            raise Rejected("invalid-payload", f"{name}: not {_KINDS[row.kind]}")
-        if row.choices and value not in row.choices:
-            raise Rejected("invalid-payload", f"{name}: one of {', '.join(row.choices)}")
-    missing = [
-        each.name for each in known.values() if each.required and each.name not in parameters
-    ]
-    if missing:
-        raise Rejected("invalid-payload", f"{kind.value} needs {', '.join(missing)}")
-    return parameters

@@ -126,9 +126,18 @@ class DeployOptions(_Start):
 class InspectOptions(_Start):
     """``inspect``."""
 
-    synopsis = "Usage: rescriptum gateway inspect MACHINE [--watch]"
+    synopsis = "Usage: rescriptum gateway inspect MACHINE [--diagnose PARTS] [--watch]"
     longdesc = "Boots the machine's ramdisk, has it say what the machine has, and turns it off."
+    optParameters: ClassVar[list[list[str | None]]] = [
+        ["diagnose", "d", None, "Try out too: memory, disk, cpu, gpu, with commas; or all."],
+    ]
     kind = "inspect"
+
+    def parameters(self) -> dict[str, Any]:
+        parts = self["diagnose"]
+        if parts is None:
+            return {}
+        return {"diagnose": [] if parts == "all" else parts.split(",")}
 
 
 class WipeOptions(_Start):
