@@ -371,8 +371,12 @@ class ParameterTests(SynchronousTestCase):
     def test_fine(self) -> None:
         parameters: JSON = {**IMAGE, "wipe": "secure", "disks": ["sda"], "expect_node": True}
         self.assertEqual(checked(WorkflowKind.DEPLOY, parameters), parameters)
-        tried: JSON = {"diagnose": ["memory", "gpu"], "seconds": 3600}
-        for each in ({}, {"diagnose": []}, tried):
+        cases: tuple[JSON, ...] = (
+            {},
+            {"diagnose": []},
+            {"diagnose": ["memory", "gpu"], "seconds": 3600},
+        )
+        for each in cases:
             self.assertEqual(checked(WorkflowKind.INSPECT, each), each)
 
     def test_wrong(self) -> None:
