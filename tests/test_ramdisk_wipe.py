@@ -809,13 +809,20 @@ class ChosenTests(WipeCase):
             self.assertEqual(getattr(error, "code", ""), "not-found")
 
     def test_paths_to_one_disk(self) -> None:
-        """W276: it is emptied once, and its other name is told."""
+        """
+        W276: it is emptied once, and its other name is told; the kernel reads the table by both,
+        or the other one would go on having partitions.
+        """
+        link = self.path.with_name("link")
+        link.symlink_to(self.path.name)
         self.devices[:] = [
             evolve(self.device, wwn="0x1"),
-            evolve(self.device, name="sdb", wwn="0x1"),
+            evolve(self.device, name="sdb", path=str(link), wwn="0x1"),
         ]
         made = certificate(self.wiped())
         self.assertEqual((made["disk"], made["paths"]), ("sda", ["sdb"]))
+        read = [each[2] for each in self.tools.asked if each[:2] == REREAD]
+        self.assertEqual(read, [str(self.path), str(link)])
 
     def test_two_disks_that_say_the_same(self) -> None:
         """Bridges give every drive one serial number: what is written shows which it is."""

@@ -1,10 +1,13 @@
 """Programs of the ramdisk image that do what is not ours to do."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from attrs import field, frozen
 
 from ..errors import RescriptumError
+
+#: Lines that tell nobody why: what dmsetup closes with, whatever it was.
+_NOTHING: Final = ("", "Command failed.")
 
 
 class ToolTrouble(RescriptumError):
@@ -40,9 +43,10 @@ class Ran:
 
     @property
     def said(self) -> str:
-        """Its last line: why it failed, for people."""
-        lines = (self.stderr or self.stdout.decode("utf-8", "replace")).strip().splitlines()
-        return f"{self.argv[0]}: {lines[-1].strip() if lines else f'exit code {self.status}'}"
+        """Its last line that says anything: why it failed, for people."""
+        text = self.stderr or self.stdout.decode("utf-8", "replace")
+        lines = [each for each in map(str.strip, text.splitlines()) if each not in _NOTHING]
+        return f"{self.argv[0]}: {lines[-1] if lines else f'exit code {self.status}'}"
 
 
 class Tools(Protocol):

@@ -121,8 +121,10 @@ class _Wiping:
             not names.issuperset(beside),
             "; ".join(self._full[each.name] for each in device.all if each.name in self._full),
         ).run()
-        # The kernel and udev see that there is nothing on it.
-        await self._tool("blockdev", "--rereadpt", device.path)
+        # The kernel and udev see that there is nothing on it, by whichever path.
+        for each in self.these.wiped:
+            if each.name in (device.name, *paths):
+                await self._tool("blockdev", "--rereadpt", each.path)
         await self._tool("udevadm", "settle")
         return made
 

@@ -35,6 +35,12 @@ class ProcessToolsTests(TestCase):
         ran = await self.tools.run("tool")
         self.assertEqual(ran.said, "tool: exit code 4")
 
+    async def test_last_words_that_say_nothing(self) -> None:
+        """dmsetup closes with them: why it failed comes before."""
+        self.tool('echo "device-mapper: it is in use" >&2; echo "Command failed." >&2; exit 1')
+        ran = await self.tools.run("tool")
+        self.assertEqual(ran.said, "tool: device-mapper: it is in use")
+
     async def refused(self, *argv: str, seconds: float = 60) -> ToolTrouble:
         with self.assertRaises(ToolTrouble) as caught:
             await self.tools.run(*argv, seconds=seconds)
