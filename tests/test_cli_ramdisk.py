@@ -119,6 +119,14 @@ good: every disk is verified, and it is signed by whom was expected
         self.assertNotIn("\x1b", out)
         self.assertEqual(out.count("not covered: sectors that the drive has hidden"), 240)
 
+    def test_hidden_sectors(self) -> None:
+        """That there are some is no guess then."""
+        name = self.certificate(result(evolve(DISK, abilities={"hidden_sectors": 2113})))
+        self.assertIn(
+            "          not covered: 2113 sectors are hidden at this moment (HPA)\n",
+            self.verify(name, "--node", self.node)[1],
+        )
+
     def test_before(self) -> None:
         tries = (*FAILED.tries, *DISK.tries)
         name = self.certificate(result(evolve(DISK, tries=tries)), finished_at=2**53 - 1)

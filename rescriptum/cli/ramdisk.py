@@ -71,6 +71,9 @@ def _disk(each: "DiskClaim") -> Iterator[str]:
     zeros = sum(place[1] for place in each.zeroed if len(place) == 2)
     if zeros:
         yield f"{_BEHIND}read back as zeros: {zeros} bytes in {len(each.zeroed)} places"
+    hidden = each.abilities.get("hidden_sectors")
+    if isinstance(hidden, int) and hidden > 0:
+        yield f"{_BEHIND}not covered: {hidden} sectors are hidden at this moment (HPA)"
     if each.verified:
         for said in leaves_out(each.method) or ():
             yield f"{_BEHIND}not covered: {said}"

@@ -121,6 +121,8 @@ class _Wiping:
             not names.issuperset(beside),
             "; ".join(self._full[each.name] for each in device.all if each.name in self._full),
         ).run()
+        if self._stop():
+            return made
         # The kernel and udev see that there is nothing on it, by whichever path.
         for each in self.these.wiped:
             if each.name in (device.name, *paths):

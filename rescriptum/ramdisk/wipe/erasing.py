@@ -92,6 +92,7 @@ class Erasing:
             device.name, device.model, device.serial, device.wwn, device.size, self.paths
         )
         try:
+            self._go_on()
             if self.mode is WipeMode.QUICK:
                 made = await self._quick(made)
             else:
