@@ -27,7 +27,7 @@ from rescriptum.net.workers import WorkerPool
 from rescriptum.ramdisk.image.compression import unpacked
 from rescriptum.ramdisk.image.store import BUFFER, Disk, buffer
 from rescriptum.ramdisk.image.writing import Writing
-from rescriptum.roles.ramdisk import DISK_THREADS
+from rescriptum.roles.machine import DISK_THREADS
 
 #: Stage -> how the thread that does it is called.
 THREADS = {

@@ -307,7 +307,8 @@ def _site(options: Options, reactor: object) -> IService:
 
 
 def _ramdisk(options: Options, reactor: object) -> IService:
-    from .roles.ramdisk import RamdiskReactor, character, make_ramdisk
+    from .roles.machine import RamdiskReactor
+    from .roles.ramdisk import character, make_ramdisk
 
     chosen, twistd = options.subOptions, options.parent
     return make_ramdisk(

@@ -1,0 +1,63 @@
+"""How the ramdisk leaves its machine: into the installed system, or into the dark."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
+from ..ramdisk.tools import Tools
+
+#: Seconds that a result may take to reach the gateway before a machine leaves, and between looks.
+TELLING, TELLING_PAUSE = 20.0, 0.5
+SYSRQ = Path("/proc/sysrq-trigger")
+
+_log = Logger()
+
+
+class Leaving:
+    """Leaves this system, once the gateway has the result of the command that said so."""
+
+    def __init__(
+        self,
+        told: Callable[[], Awaitable[bool]],
+        sleep: Callable[[float], Awaitable[None]],
+        tools: Tools,
+        seconds: Callable[[], float],
+    ) -> None:
+        self._told = told
+        self._sleep = sleep
+        self._tools = tools
+        self._seconds = seconds
+
+    def run(self, steps: Sequence[tuple[str, ...]]) -> None:
+        """:param steps: programs: the last one leaves."""
+        self._after(self._programs(steps))
+
+    def trigger(self, key: str) -> None:
+        """:param key: of the kernel's own console: it needs no program."""
+        self._after(self._keys(key))
+
+    def _after(self, leave: Coroutine[Any, Any, None]) -> None:
+        async def waiting() -> None:
+            until = self._seconds() + TELLING
+            await self._sleep(TELLING_PAUSE)  # the result itself has to be there first
+            while not await self._told() and self._seconds() < until:
+                await self._sleep(TELLING_PAUSE)
+            await leave
+
+        leaving = Deferred.fromCoroutine(waiting())
+        leaving.addErrback(lambda failure: _log.failure("Leaving", failure))
+
+    async def _programs(self, steps: Sequence[tuple[str, ...]]) -> None:
+        for each in steps:
+            ran = await self._tools.run(*each)
+            if not ran.ok:
+                _log.error("{said}", said=ran.said)
+
+    async def _keys(self, key: str) -> None:
+        """What is written stays written: the kernel syncs first."""
+        for each in ("s", key):
+            SYSRQ.write_text(each)
+            await self._sleep(1.0)
