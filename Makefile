@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 export PYTHONPATH = .
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: help run loaders test trial check lint types docs reference smoke examples lab lab-all bench
+.PHONY: help run loaders test trial check lint types docs reference smoke examples lab lab-all lab-cache bench
 .PHONY: clean ramdisk
 
 help:  ## What each target does.
@@ -66,6 +66,9 @@ smoke: $(VENV)/.dev  ## Install the built wheel into a clean environment and sta
 
 examples: $(VENV)/.dev  ## Check the example answers, by installers' own tools where they are here.
 	PATH="$(CURDIR)/$(BIN):$$PATH" RESCRIPTUM_ANSWERS_DIR=examples/answers $(BIN)/rescriptum check --every
+
+lab-cache: $(VENV)/.dev  ## Fetch and build what the lab boots; else its first tests do.
+	$(BIN)/python -m tests.lab.assets
 
 lab: $(VENV)/.dev  ## Boot real firmware in QEMU (root, and the packages that lab.md names).
 	LAB=ci $(BIN)/python tests/report.py --no-skips tests.lab

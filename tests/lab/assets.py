@@ -24,6 +24,9 @@ INSTALLER = "debian-installer-12-netboot-amd64"
 INSTALLER_SUITE = "bookworm"
 OLDER_SUITE = "bookworm"
 FETCH_SECONDS = 300
+BUILD_SECONDS = 1200
+#: What is laid over a built ramdisk as it is now, or is no part of it.
+_NOT_BUILT = ("init", "boot.py")
 MARKER = "RESCRIPTUM-LAB-KERNEL-UP"
 
 _INIT = f"""#!/bin/sh
@@ -58,12 +61,12 @@ def _made(name: str, recipe: Iterable[bytes | str], make: Callable[[Path], None]
     return path
 
 
-def _call(*argv: str | Path, **environment: str) -> str:
+def _call(*argv: str | Path, seconds: float = FETCH_SECONDS, **environment: str) -> str:
     done = subprocess.run(
         [str(each) for each in argv],
         capture_output=True,
         text=True,
-        timeout=FETCH_SECONDS,
+        timeout=seconds,
         check=False,
         env={**os.environ, **environment},
     )
@@ -191,26 +194,23 @@ def installer() -> Path:
     return _made("installer", (INSTALLER, INSTALLER_SUITE, "text"), make)
 
 
-if __name__ == "__main__":
-    trees = [partial(tree, each) for each in ARCHITECTURES]
-    rest = [older_packages, relay_agent, installer] if "all" in sys.argv[1:] else []
-    wanted: list[Callable[[], Path]] = [loaders, *trees, *rest]
-    for each in wanted:
-        sys.stdout.write(f"{each()}\n")
-
-
 def ramdisk() -> Path:
     """
     The ramdisk as ``ramdisk/build.sh`` makes it, kept for as long as its recipe is the same, and
     this package as it is now laid over it: a kernel takes one archive after the other.
     """
-    recipes = [CHECKOUT / "ramdisk" / name for name in ("build.sh", "prune.sh", "udhcpc.sh")]
+    recipes = [
+        path
+        for path in sorted((CHECKOUT / "ramdisk").iterdir())
+        if path.is_file() and path.name not in _NOT_BUILT
+    ]
     requirements = (CHECKOUT / "setup.cfg").read_text().partition("install_requires")[2]
 
     def make(path: Path) -> None:
         # Packed quickly: it is made for one run as often as not.
-        _call(CHECKOUT / "ramdisk" / "build.sh", "--out", path, "--python", sys.executable,
-              "--level", "3")  # fmt: skip
+        build = CHECKOUT / "ramdisk" / "build.sh"
+        options = ("--python", sys.executable, "--level", "3")
+        _call(build, "--out", path, *options, seconds=BUILD_SECONDS)
 
     recipe: list[bytes | str] = [*(each.read_bytes() for each in recipes), requirements]
     return _made("ramdisk", recipe, make)
@@ -235,3 +235,11 @@ def ramdisk_of_today(directory: Path) -> Path:
         init = ("init", 0o100755, (CHECKOUT / "ramdisk" / "init").read_bytes())
         file.write(_archive([(f"{top}/rescriptum", 0o040755, b""), *files, init]))
     return directory
+
+
+if __name__ == "__main__":
+    trees = [partial(tree, each) for each in ARCHITECTURES]
+    rest = [older_packages, relay_agent, installer] if "all" in sys.argv[1:] else []
+    wanted: list[Callable[[], Path]] = [loaders, *trees, ramdisk, *rest]
+    for each in wanted:
+        sys.stdout.write(f"{each()}\n")

@@ -61,6 +61,7 @@ class Machine:
     """
     :ivar mac: six octets with colons.
     :ivar disk: an image that it may boot after the network.
+    :ivar kept: whether what it writes there stays.
     :ivar memory: in MiB.
     :ivar removable: an image that it boots before all else: in a drive if it is a ``disc``, else
         a stick.
@@ -78,6 +79,7 @@ class Machine:
     disk_first: bool = False
     drive: Drive = Drive.VIRTIO
     processors: int = 1
+    kept: bool = False
 
     def command(self, tap: str, directory: Path) -> list[str]:
         """:param directory: gets the serial log and the machine's own flash."""
@@ -99,7 +101,7 @@ class Machine:
             *("-cpu", "cortex-a57" if self.firmware.arm64 else "max"),
             *("-smp", str(self.processors), "-m", str(self.memory)),
             *("-accel", "kvm" if self._kvm() else "tcg,thread=multi"),
-            *("-display", "none", "-nodefaults", "-monitor", "none", "-no-reboot"),
+            *("-display", "none", "-nodefaults", "-monitor", "stdio", "-no-reboot"),
             *("-serial", f"file:{directory / 'serial.log'}"),
             *("-uuid", UUID, "-device", "virtio-rng-pci"),
             *("-smbios", f"type=1,manufacturer=Lab Inc.,product=Box 1,serial={SERIAL}"),
@@ -115,8 +117,9 @@ class Machine:
                 stick = "usb-storage,drive=r0,removable=on,bootindex=1"
                 argv += ["-drive", drive, "-device", "qemu-xhci", "-device", stick]
         if self.disk is not None:
+            snapshot = "off" if self.kept else "on"
             argv += [
-                *("-drive", f"if=none,id=d0,format=raw,snapshot=on,file={self.disk}"),
+                *("-drive", f"if=none,id=d0,format=raw,snapshot={snapshot},file={self.disk}"),
                 *self.drive.devices(f"drive=d0,serial=disk1,bootindex={disk}"),
             ]
         if uefi:
@@ -156,8 +159,12 @@ class Boot:
         self._serial = network.directory / "serial.log"
         self._serial.unlink(missing_ok=True)
         self.process: Running = network.spawn(
-            "br", "qemu", machine.command(network.tap(bridge), network.directory)
+            "br", "qemu", machine.command(network.tap(bridge), network.directory), typed=True
         )
+
+    def press(self, keys: str) -> None:
+        """:param keys: as QEMU's monitor calls them, joined by ``-``."""
+        self.process.type(f"sendkey {keys}")
 
     def screen(self) -> str:
         """What the machine wrote to its first serial port, without the paint."""

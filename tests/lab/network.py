@@ -72,6 +72,17 @@ class Running:
     def text(self) -> str:
         return self.log.read_bytes().decode("utf-8", "replace")
 
+    def type(self, line: str) -> None:
+        """Give it a line, where it was spawned to be typed to."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n".encode())
+        self._process.stdin.flush()
+
+    def kill(self) -> None:
+        """End it as a power failure does: it is not asked."""
+        self._process.kill()
+        self._process.wait()
+
     def stop(self) -> None:
         if not self.ended:
             self._process.terminate()
@@ -246,15 +257,20 @@ class Network:
         log: str,
         argv: Sequence[str | Path],
         environment: Mapping[str, str] | None = None,
+        typed: bool = False,
     ) -> Running:
-        """Start a process in namespace ``name``; it ends with the network."""
+        """
+        Start a process in namespace ``name``; it ends with the network.
+
+        :param typed: whether it reads what is typed to it.
+        """
         path = self.directory / f"{log}.log"
         with path.open("wb") as output:
             process = subprocess.Popen(
                 ["ip", "netns", "exec", self._full(name), *map(str, argv)],
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if typed else subprocess.DEVNULL,
                 cwd=self.directory,
                 env=_environment(environment),
             )

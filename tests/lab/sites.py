@@ -50,10 +50,15 @@ class Gateway:
         self.lines = [
             each for each in printed.splitlines() if each and not each.startswith(("#", "site = "))
         ]
-        argv: list[str | Path] = [*peers.TWISTD, "rescriptum", "gateway", "--config", config]
-        running = network.spawn("gw", "gateway", argv, self._environment)
-        running.wait_for("gateway listens on", 30)
+        self._config = config
+        self.start("gateway")
         self.command("site", "create", SITE, "--ttl-ms", str(ttl_ms))
+
+    def start(self, log: str) -> None:
+        """:param log: what its log is called. Returns when it listens."""
+        argv: list[str | Path] = [*peers.TWISTD, "rescriptum", "gateway", "--config", self._config]
+        self.running = self._network.spawn("gw", log, argv, self._environment)
+        self.running.wait_for("gateway listens on", 30)
 
     @property
     def _environment(self) -> Mapping[str, str]:
@@ -240,10 +245,15 @@ def far(network: Network, agent: SiteAgent, relay: str = "dnsmasq") -> None:
 def routed(network: Network, agent: SiteAgent) -> None:
     """Machines reach the gateway through the agent's host, as the DHCP server tells them."""
     network.forward(agent.name)
-    network.route("gw", NETWORK, _AGENTS_UPLINK[agent.name])
+    route_back(network, agent, "gw")
     # The router that the DHCP server tells of.
     network.call(agent.name, ["ip", "addr", "add", f"{SERVER}/24", "dev", "eth0"])
     peers.dnsmasq(network, "")
+
+
+def route_back(network: Network, agent: SiteAgent, name: str) -> None:
+    """A host of the uplink answers machines."""
+    network.route(name, NETWORK, _AGENTS_UPLINK[agent.name])
 
 
 def plain_dhcp(network: Network, server: str = "dnsmasq") -> Running:
