@@ -60,7 +60,7 @@ sda, sdb  EXAMPLE SSD, serial S1, 1073741824 bytes
           not covered: sectors that the drive has hidden (HPA, DCO)
           not covered: firmware's own store: TPM, UEFI variables, pstore (W286)
 sr0       left alone: no disk, but rom
-good: every disk is verified, and it is signed by whom was expected
+good: 1 verified, 1 left alone; signed by whom was expected
 """,
         )
 

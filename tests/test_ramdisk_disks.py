@@ -175,6 +175,14 @@ class ChosenTests(SynchronousTestCase):
         why = self.refused([stick], RootDisk(serial="S123"))
         self.assertEqual(why, "no disk with serial S123: sdb: its medium can be taken out")
 
+    def test_disks_of_hypervisors(self) -> None:
+        """They are called virtual as well, and are all that such a machine has."""
+        for vendor in ("VMware", "Msft"):
+            disk = BlockDevice("sda", "/dev/sda", "disk", 8 * GIB, vendor=vendor)
+            self.assertEqual(evolve(disk, model="Virtual disk").left_alone, "")
+        shown = BlockDevice("sda", "/dev/sda", "disk", 8 * GIB, model="Virtual HDisk")
+        self.assertEqual(shown.left_alone, "a drive that the BMC shows (W279)")
+
     def test_a_hint_that_fits_several(self) -> None:
         """Drives of one batch, which all say the same."""
         one, two = (evolve(SSD, name=n, serial="0", wwn=f"0x{n}") for n in ("sda", "sdb"))

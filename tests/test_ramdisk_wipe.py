@@ -723,6 +723,20 @@ class SecureTests(WipeCase):
         first = self.context.said[0]
         self.assertEqual((first["method"], first["seconds_left"]), ("ata-enhanced-erase", 8 * 60))
 
+    def test_no_tool_outlives_the_command(self) -> None:
+        """What takes longer than there is, is given up while a certificate can be made still."""
+        waits: list[float] = []
+
+        class Timed(MemoryTools):
+            async def run(self, *argv: str, stdin: bytes = b"", seconds: float = 60) -> Ran:
+                waits.append(seconds)
+                return await super().run(*argv, stdin=stdin, seconds=seconds)
+
+        self.tools = Timed()
+        self.ata(HDPARM.replace(b"8min", b"200min").replace(b"2min", b"400min"))
+        self.one(WipeMode.SECURE)
+        self.assertEqual(max(waits), 6 * 3600 - 300)
+
     def test_seconds(self) -> None:
         """No tool may take longer than there is: its certificate would never be told."""
         self.nvme(0b10, 0)
@@ -825,6 +839,24 @@ class ChosenTests(WipeCase):
         self.assertEqual(
             result["left_alone"], [{"disk": "sdz", "reason": "it has no medium (W279)"}]
         )
+
+    def test_what_cannot_be_written(self) -> None:
+        """W284: the kernel may only have been told so; a switch is not to be argued with."""
+        self.devices[:] = [evolve(self.device, read_only=True)]
+        self.assertEqual(certificate(self.wiped())["verified"], True)
+        self.assertEqual(self.tools.asked[0], ("blockdev", "--setrw", str(self.path)))
+
+        class Switched(Disk):
+            @classmethod
+            def open(cls, path: Path) -> "Disk":  # type: ignore[override]
+                raise DiskTrouble("sda: Read-only file system")
+
+        self.disk = Switched
+        made = self.one(WipeMode.QUICK)
+        self.assertEqual(self.tries(made), [("quick", "sda: Read-only file system")])
+        self.devices[:] = [evolve(self.device, read_only=True, removable=True)]
+        error = self.failureResultOf(self.start(WipeMode.QUICK), Incomplete).value
+        self.assertEqual(getattr(error, "detail", ""), "there is no disk to wipe")
 
     def test_names(self) -> None:
         self.devices.append(evolve(self.device, name="sdb", path="/nonexistent", serial="S2"))

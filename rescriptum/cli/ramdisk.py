@@ -142,8 +142,12 @@ class VerifyWipeOptions(Command):
             out.write(as_text(verdict))
             for problem in verdict.problems:
                 err.write(f"error: {Problem(self.file, problem)}\n")
-            if not verdict.problems:
-                out.write("good: every disk is verified, and it is signed by whom was expected\n")
+            if verdict.claims is not None and not verdict.problems:
+                disks = len(verdict.claims.disks) + verdict.claims.not_listed
+                out.write(
+                    f"good: {disks} verified, {len(verdict.claims.left_alone)} left alone; signed"
+                    " by whom was expected\n"
+                )
         return 1 if verdict.problems else 0
 
     def _expected(self) -> "Expected | None":

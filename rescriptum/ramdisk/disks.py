@@ -24,9 +24,11 @@ _START: Final = 512
 _MOST, _DEEPEST = 4096, 16
 #: What only looks like a disk: an eMMC's areas for firmware (W278), memory, floppies (W279).
 _NO_DISK: Final = re.compile(r"mmcblk\d+(boot\d+|rpmb)|z?ram\d+|fd\d+")
-#: What BMCs show as a drive of theirs, by vendor or model (W279).
+#: What BMCs show as a drive of theirs, by vendor or model (W279); hypervisors' own are disks.
 _VIRTUAL: Final = re.compile(
-    r"\bAMI\b|\bvirtual\b|LCDRIVE|\bOEMDRV\b|SECUPD|Linux.*(File-CD|Stor) Gadget|\bIDRAC\b", re.I
+    r"\bAMI\b|(?<!VMware )(?<!Msft )\bvirtual\b|LCDRIVE|\bOEMDRV\b|SECUPD"
+    r"|Linux.*(File-CD|Stor) Gadget|\bIDRAC\b",
+    re.I,
 )
 
 

@@ -140,6 +140,9 @@ class _Wiping:
 
     async def _apart(self, listed: Callable[[], Awaitable[Sequence[BlockDevice]]]) -> None:
         """What is busy still, cannot be opened: nothing of it is verified then."""
+        for each in self.these.wiped:
+            if each.read_only:  # the kernel may only have been told so (W284)
+                await self._tool("blockdev", "--setrw", each.path)
         for step in taken_apart(self.these.wiped, self.these.others):
             if isinstance(step, Blank):
                 await self._blank(step.device)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ...contract.refusals import Rejected
 from ..disks import BlockDevice, normalised, normalised_wwn
@@ -29,15 +29,15 @@ def chosen(devices: Sequence[BlockDevice], names: Sequence[str]) -> Chosen:
     :raises Rejected: ``not-found`` for a name that is no disk's, or a disk that nothing is ever
         done to; then nothing is.
     """
-    own = [each for each in devices if not each.left_alone]
+    own = [each for each in devices if not _left_alone(each)]
     wanted = {each.removeprefix("/dev/") for each in names}
     by_name = {each.name: each for each in devices}
     for name in sorted(wanted):
         if name not in by_name:
             there = ", ".join(each.name for each in own) or "none"
             raise Rejected("not-found", f"there is no disk {name[:40]!r}; there is {there}"[:500])
-        if by_name[name].left_alone:
-            raise Rejected("not-found", f"{name}: {by_name[name].left_alone}")
+        if _left_alone(by_name[name]):
+            raise Rejected("not-found", f"{name}: {_left_alone(by_name[name])}")
     wiped = [each for each in own if each.name in wanted or not wanted]
     # Whoever names one path means the disk. A serial number alone does not prove that it is one:
     # some bridges give the same to every drive.
@@ -48,8 +48,16 @@ def chosen(devices: Sequence[BlockDevice], names: Sequence[str]) -> Chosen:
     ]
     names_of = {each.name for each in wiped}
     others = tuple(each for each in devices if each.name not in names_of)
-    left = {each.name: each.left_alone for each in devices if each.left_alone}
+    left = {each.name: _left_alone(each) for each in devices if _left_alone(each)}
     return Chosen(tuple(wiped), others, {} if wanted else left)
+
+
+def _left_alone(device: BlockDevice) -> str:
+    """
+    :returns: why nothing is ever done to it. One that cannot be written has data all the same: it
+        is asked for, and not verified unless it can be (W284).
+    """
+    return evolve(device, read_only=False).left_alone
 
 
 def alike(one: BlockDevice, other: BlockDevice) -> bool:
