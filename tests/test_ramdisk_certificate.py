@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -113,6 +113,7 @@ class DocumentTests(SynchronousTestCase):
             self.assertEqual(told["not_listed"], hidden)
             self.assertEqual((listed(told)[0]["disk"], listed(told)[0]["verified"]), ("bad", False))
 
+    @example("\N{SNOWMAN}" * 300, 4096, 4096, 2**64)
     @settings(max_examples=20, deadline=None)
     @given(st.text(max_size=300), st.integers(1, 4096), st.integers(0, 4096), st.integers(0, 2**64))
     def test_it_can_always_be_signed(self, text: str, disks: int, others: int, size: int) -> None:
