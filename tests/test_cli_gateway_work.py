@@ -237,8 +237,8 @@ class WatchTests(WorkflowCase, SynchronousTestCase):
         much = {"bytes_per_s": 21_300_000, "seconds_left": 67, "number": 2, "disks": 3}
         told = describe({**step, "progress": {"done": 50, "total": 200, **much}})
         self.assertTrue(told.endswith("25 %, 21.3 MB/s, 1:07 left, disk 2 of 3"), told)
-        odd = {"bytes_per_s": "x", "seconds_left": -1, "number": None, "disks": []}
-        told = describe({**step, "progress": {"done": 50, "total": 200, **odd}})
+        none = {"bytes_per_s": "x", "seconds_left": -1, "number": None, "disks": []}
+        told = describe({**step, "progress": {"done": 50, "total": 200, **none}})
         self.assertTrue(told.endswith("25 %"), told)
         told = describe({**step, "progress": {"what": "x"}})
         self.assertTrue(told.endswith('{"what": "x"}'), told)

@@ -59,7 +59,7 @@ class InstalledCase(TestCase):
         self.installed.written(BlockDevice("sda", "/dev/sda", "disk", 1, serial="S1"))
 
     async def sleep(self, seconds: float) -> None:
-        await deferLater(reactor, 0, lambda: None)  # type: ignore[arg-type]
+        await deferLater(reactor, 0, lambda: None)
 
     def program(self, name: str, script: str) -> None:
         path = self.here / "bin" / name
