@@ -123,13 +123,16 @@ class AtaAbilities:
         return {"security": bits, "minutes": self.minutes}
 
 
-def hidden(output: bytes) -> int:
+def hidden(output: bytes, sectors: int) -> int:
     """
-    :param output: of ``hdparm -N``.
+    :param output: of ``hdparm -N``. :param sectors: that the kernel sees: where those are others,
+        it is no ATA drive that has answered.
     :returns: sectors that the drive keeps from everybody, as a host protected area.
     """
     said = _SECTORS.search(output.decode("utf-8", "replace"))
-    return max(int(said[2][:18]) - int(said[1][:18]), 0) if said else 0
+    if said is None or int(said[1][:18]) != sectors:
+        return 0
+    return max(int(said[2][:18]) - sectors, 0)
 
 
 def _document(output: bytes) -> JSON:

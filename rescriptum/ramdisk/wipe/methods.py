@@ -106,9 +106,10 @@ class Methods:
         return _why(ran)
 
     async def _ata(self) -> list[Method]:
-        path = self.device.path
+        path, sectors = self.device.path, self.device.size // self.device.sector
         able = AtaAbilities.of((await self._ask("hdparm", "-I", path)).stdout)
-        self.abilities["hidden_sectors"] = hidden((await self._ask("hdparm", "-N", path)).stdout)
+        said = await self._ask("hdparm", "-N", path)
+        self.abilities["hidden_sectors"] = hidden(said.stdout, sectors)
         if able is None or not able.supported:
             return self._not("ata-erase", "it has no security feature set (W270)")
         self.abilities["ata"] = able.document
