@@ -235,11 +235,6 @@ class Cases:
         return seen
 
     async def everything(self) -> JSON:
-        """The last case: it does not ask which."""
-        before = digest(f"/dev/{self.disk['e1']}")
-        named = await self._wiped(WipeMode.QUICK, self.disk["e1"], self.disk["o1"])
-        return {
-            "named": named,
-            "touched": digest(f"/dev/{self.disk['e1']}") != before,
-            "wipe": await self._wiped(WipeMode.QUICK),
-        }
+        """W284, and the last case: it does not ask which. One is read-only, one is only said to."""
+        run("blockdev", "--setro", f"/dev/{self.disk['e1']}")
+        return {"wipe": await self._wiped(WipeMode.QUICK)}
