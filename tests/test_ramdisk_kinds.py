@@ -153,6 +153,7 @@ class KexecTests(InstalledCase):
         super().setUp()
         self.loaded, self.systemd = [True], False
         self.left: list[Sequence[tuple[str, ...]]] = []
+        self.rebooted: list[bool] = []
         boot = {"/boot/vmlinuz-2": b"", "/boot/initrd.img-2": b"", "/boot/vmlinuz-1": b""}
         self.places["sda2"] = MemoryFiles(boot)
 
@@ -163,6 +164,7 @@ class KexecTests(InstalledCase):
             self.tools,
             lambda: self.loaded.pop(0) if self.loaded else False,
             self.left.append,
+            lambda: self.rebooted.append(True),
             self.systemd,
             lambda: ["eth0", "eth1"],
         )
@@ -214,6 +216,20 @@ class KexecTests(InstalledCase):
         self.assertIn("kexec-file-syscall: kexec: Operation not permitted", error.detail)
         self.assertIn("kexec-syscall: kexec: Operation not permitted", error.detail)
         self.assertEqual(self.left, [])
+
+    def test_neither_but_a_reboot_will_do(self) -> None:
+        """D64: it boots from its disk; what was refused is told."""
+        self.tools.answers["kexec",] = Ran(("kexec",), 255, stderr="Operation not permitted")
+        said = self.successResultOf(self.start(Kexec(reboot=True)))
+        self.assertEqual(said["way"], "reboot")
+        self.assertIn("kexec-syscall: kexec: Operation not permitted", str(said["refused"]))
+        self.assertEqual((self.left, self.rebooted), ([], [True]))
+
+    def test_no_reboot_without_a_kernel(self) -> None:
+        """D64: a disk that nothing is found on would not boot either."""
+        self.places["sda2"] = MemoryFiles()
+        self.assertEqual(self.rejected(self.start(Kexec(reboot=True))).code, "not-found")
+        self.assertEqual(self.rebooted, [])
 
     def test_nothing_is_loaded(self) -> None:
         """D64, W303: whatever kexec says: systemctl is not asked to start what is not there."""

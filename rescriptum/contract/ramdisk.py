@@ -99,11 +99,14 @@ class Kexec:
 
     :ivar kernel: and ``initrd``: paths in the installed system; empty: found there.
     :ivar args: more for its kernel's command line.
+    :ivar reboot: whether the machine reboots, where the ramdisk's kernel may start no other one:
+        its disk is left to boot by itself, and ``args`` count for nothing.
     """
 
     kernel: str = field(default="", validator=text(1024, empty=True))
     initrd: str = field(default="", validator=text(1024, empty=True))
     args: str = field(default="", validator=text(1024, empty=True))
+    reboot: bool = False
 
 
 @frozen

@@ -84,6 +84,11 @@ PARAMETERS: Final[Mapping[WorkflowKind, tuple[Parameter, ...]]] = {
             "More for the installed system's kernel command line.",
             looked_at=_as(Kexec, "args"),
         ),
+        Parameter(
+            "reboot",
+            "Whether it reboots from its disk where kexec is refused, as by some Secure Boot.",
+            kind=bool,
+        ),
         Parameter("expect_node", "Whether the installed system joins by itself.", kind=bool),
         _CMDLINE,
     ),

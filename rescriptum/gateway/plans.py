@@ -175,7 +175,13 @@ WORKFLOWS: Final[Mapping[WorkflowKind, tuple[Step, ...]]] = {
             refs=_seeds,
             wanted=lambda facts: bool(_seeds(facts)),
         ),
-        _on_ramdisk("boot.kexec", lambda facts: {"args": _text(facts, "args")}),
+        _on_ramdisk(
+            "boot.kexec",
+            lambda facts: {
+                "args": _text(facts, "args"),
+                "reboot": facts.parameters.get("reboot", False),
+            },
+        ),
         Step(
             "installed",
             wanted=lambda facts: bool(facts.parameters.get("expect_node", False)),

@@ -32,6 +32,7 @@ class Around:
     :ivar files: of a partition. :ivar loaded: what ``/sys/kernel/kexec_loaded`` says: of the slot
         that is booted, not of the one for crashes (W306).
     :ivar leave: runs these, one after the other, when the gateway has this command's result.
+    :ivar reboot: starts the machine anew, then as well.
     :ivar systemd: whether that is what runs here. :ivar nics: that are up.
     """
 
@@ -40,6 +41,7 @@ class Around:
     tools: Tools
     loaded: Callable[[], bool]
     leave: Callable[[Sequence[tuple[str, ...]]], None]
+    reboot: Callable[[], None]
     systemd: bool
     nics: Callable[[], Sequence[str]]
 
@@ -60,9 +62,9 @@ class StartInstalled(MachineKind):
 
     async def run(self, context: Running, payload: Kexec) -> JSON:
         """
-        :returns: what will be started.
+        :returns: what will be started, and how.
         :raises Rejected: ``not-found`` without a kernel; ``kexec-refused``, with what both ways
-            of loading it said.
+            of loading it said, where the machine is not to reboot then.
         """
         for path in filter(None, (payload.kernel, payload.initrd)):
             try:
@@ -74,17 +76,25 @@ class StartInstalled(MachineKind):
         root = root_of(disk)
         found, kernel, initrd = await self._copied(disk, root, payload)
         line = _line(root, found.arguments, payload.args)
-        await self._load(kernel, initrd, line)
-        # A card that is left running writes into the memory of the next kernel (W305).
-        quiet = [("ip", "link", "set", each, "down") for each in around.nics()]
-        away = ("systemctl", "kexec") if around.systemd else ("kexec", "-e")
-        around.leave([*quiet, away])
-        return {
+        said: JSON = {
+            "way": "kexec",
             "disk": root.name,
             "kernel": found.kernel.kernel,
             "initrd": found.kernel.initrd or "",
             "arguments": line,
         }
+        try:
+            await self._load(kernel, initrd, line)
+        except Rejected as e:
+            if not payload.reboot or e.code != "kexec-refused":
+                raise
+            around.reboot()
+            return {**said, "way": "reboot", "refused": e.detail}
+        # A card that is left running writes into the memory of the next kernel (W305).
+        quiet = [("ip", "link", "set", each, "down") for each in around.nics()]
+        away = ("systemctl", "kexec") if around.systemd else ("kexec", "-e")
+        around.leave([*quiet, away])
+        return said
 
     async def _copied(
         self, disk: BlockDevice, root: BlockDevice, payload: Kexec

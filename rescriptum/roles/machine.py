@@ -114,6 +114,7 @@ class Machine:
             tools,
             lambda: self._kernel.kexec_loaded,
             leaving.run,
+            lambda: leaving.trigger("b"),
             self._kernel.systemd,
             lambda: [each.name for each in self._kernel.nics()],
         )

@@ -190,6 +190,7 @@ class KexecTests(InstalledCase):
             self.tools,
             lambda: True,
             self.left.append,
+            lambda: self.left.append("reboot"),
             False,
             list,
         )
