@@ -278,3 +278,44 @@ class ProgressTests(ImagingCase):
         first, last = self.context.said
         self.assertEqual((first["done"], first["total"], first["disk"]), (0, None, "sda"))
         self.assertEqual((last["done"], last["total"]), (len(IMAGE), len(IMAGE)))
+        self.assertEqual((first["seconds_left"], last["seconds_left"]), (0, 0))
+
+    def looked(self, sink: Sink) -> None:
+        """Ten seconds later, somebody looks how far it has come."""
+        self.context.clock.advance(10)
+        self.looks[-1]()
+
+    def test_how_long_it_takes(self) -> None:
+        """By the pace of the stored bytes; a source that begins anew has a pace of its own."""
+        self.looks: list[Callable[[], None]] = []
+
+        def every(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+            self.looks.append(call)
+            return lambda: None
+
+        self.every = every  # type: ignore[method-assign]
+        third = len(IMAGE) // 3
+
+        def slow(sink: Sink) -> None:
+            sink.begin(sink.have, len(IMAGE))
+            sink.write([IMAGE[:third]])
+            self.looked(sink)
+            raise Refused("the server answers 404")
+
+        def quick(sink: Sink) -> None:
+            anew(sink)
+            self.looks[-1]()
+            sink.write([IMAGE[: 2 * third]])
+            self.looked(sink)
+            sink.write([IMAGE[2 * third :]])
+
+        def endless(sink: Sink) -> None:
+            sink.begin(0, None)
+            sink.write([IMAGE])
+            self.looked(sink)
+
+        self.places = {f"{CACHE}/{sha256(IMAGE)}": [slow], SOURCE: [quick]}
+        self.wrote()
+        self.places = {f"{CACHE}/{sha256(IMAGE)}": [endless]}
+        self.wrote()
+        self.assertEqual([each["seconds_left"] for each in self.context.said], [20, 0, 5, 0])

@@ -132,17 +132,25 @@ class WriteImage(MachineKind):
     async def _written(
         self, context: Running, payload: ImageWrite, device: BlockDevice, writing: Writing
     ) -> _Source:
-        around, began = self._around, context.seconds()
+        around, began, before = self._around, context.seconds(), 0
 
         def told() -> None:
+            nonlocal began, before
+            have, length, now = writing.have, writing.length, context.seconds()
+            if have < before:
+                began = now  # all of it again, from another place
+            before = have
+            seconds = max(now - began, 0.001)
+            left = (length - have) * seconds / have if have and length is not None else 0.0
             context.progress(
                 {
                     "stage": "write",
                     "disk": device.name,
-                    "done": writing.have,
-                    "total": writing.length,
+                    "done": have,
+                    "total": length,
                     "written": writing.written,
-                    "bytes_per_s": int(writing.written / max(context.seconds() - began, 0.001)),
+                    "bytes_per_s": int(writing.written / seconds),
+                    "seconds_left": round(left),
                 }
             )
 
