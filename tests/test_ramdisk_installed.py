@@ -1,5 +1,6 @@
 """Tests for what an image brought: its partitions, its kernels, and files in it."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ from rescriptum.ramdisk.disks import BlockDevice
 from rescriptum.ramdisk.installed.entries import BootEntry, entry, latest
 from rescriptum.ramdisk.installed.ext import ExtFiles
 from rescriptum.ramdisk.installed.fat import FatFiles
-from rescriptum.ramdisk.installed.files import Entry, Files, FilesTrouble, checked
+from rescriptum.ramdisk.installed.files import LARGEST, Entry, Files, FilesTrouble, checked
 from rescriptum.ramdisk.installed.kernels import Kernel, newest
 from rescriptum.ramdisk.installed.mounted import MountedFiles
 from rescriptum.ramdisk.installed.partitions import boots_of, labelled, root_of
@@ -176,6 +177,12 @@ class EntriesTests(SynchronousTestCase):
             ["/a-6.10.conf", "/a-6.9.conf", "/b-1.conf", "/id-0-rescue.conf"],
         )
 
+    def test_a_version_without_an_end(self) -> None:
+        """Python makes no number of more than 4300 digits."""
+        made = entry(b"linux /a\nversion " + b"9" * 5000, False)
+        assert made is not None
+        self.assertEqual(latest({"a.conf": made}), [made])
+
     @given(st.binary(max_size=200), st.booleans())
     def test_whatever_comes(self, text: bytes, first: bool) -> None:
         made = entry(b"linux /a\n" + text, first)
@@ -231,21 +238,47 @@ class BeneathTests(SynchronousTestCase):
         self.beneath.write(("etc", "a"), b"two", 0o600)
         self.assertEqual(self.beneath.read(("etc", "a"), 10), b"two")
         self.assertEqual((self.top / "etc/a").stat().st_mode & 0o777, 0o600)
-        self.assertEqual(self.beneath.listed(("etc",)), [("a", True)])
-        self.assertEqual(self.beneath.listed(("nope",)), [])
+        self.assertEqual(self.beneath.listed(("etc",), 9), [("a", True)])
+        self.assertEqual(self.beneath.listed(("nope",), 9), [])
+
+    def test_bounds(self) -> None:
+        """No more names than are asked for, and no file that memory is too small for."""
+        for name, size in (("a", 3), ("b", 4), ("c", 0)):
+            (self.top / name).write_bytes(bytes(size))
+        self.assertEqual(len(self.beneath.listed((), 2)), 2)
+        copy = self.mktemp()
+        self.beneath.copy(("a",), copy, 3)
+        self.assertEqual(Path(copy).stat().st_size, 3)
+        error = self.assertRaises(OSError, self.beneath.copy, ("b",), copy, 3)
+        self.assertEqual(error.errno, errno.EFBIG)
 
     def test_links_lead_nowhere(self) -> None:
         """Not of a directory, and not of the file itself: that is replaced."""
         (self.top / "etc").symlink_to(self.outside.absolute())
         self.assertRaises(OSError, self.beneath.write, ("etc", "a"), b"x", 0o600)
         self.assertRaises(OSError, self.beneath.read, ("etc", "a"), 10)
-        self.assertEqual(self.beneath.listed(("etc",)), [])
+        self.assertEqual(self.beneath.listed(("etc",), 9), [])
         (self.top / "b").symlink_to((self.outside / "a").absolute())
         self.assertRaises(OSError, self.beneath.read, ("b",), 10)
-        self.assertRaises(OSError, self.beneath.copy, ("b",), self.mktemp())
+        self.assertRaises(OSError, self.beneath.copy, ("b",), self.mktemp(), 99)
         self.beneath.write(("b",), b"mine", 0o600)
         self.assertEqual((self.outside / "a").read_bytes(), b"of this host")
         self.assertEqual(self.beneath.read(("b",), 10), b"mine")
+
+
+class ExtTests(SynchronousTestCase):
+    def test_the_largest_file(self) -> None:
+        """At the bound it is copied; see ``RealFilesTests`` for what is beyond."""
+
+        class Much(Scratch):
+            def size(self, name: str) -> int:
+                return LARGEST
+
+        scratch = Much(Path(self.mktemp()))
+        said = b"Inode: 12   Type: regular    Mode:  0644\nUser:     0   Size: %d\n" % LARGEST
+        tools = MemoryTools({("debugfs", "-R", 'stat "/a"'): Ran((), 0, said)})
+        copied = Deferred.fromCoroutine(ExtFiles("/dev/sda1", tools, scratch).copied("/a", "k"))
+        self.assertEqual(self.successResultOf(copied), scratch.path("k"))
 
 
 class MountedTests(SynchronousTestCase):
@@ -361,7 +394,11 @@ class RealFilesTests(TestCase):
         self.assertEqual(await files.listed("/nope"), ())
         copy = await files.copied("/boot/vmlinuz-1", "kernel")
         self.assertEqual(Path(copy).read_bytes(), b"kernel" * 1000)
+        with self.assertRaises(FilesTrouble):
+            await files.copied("/boot/vmlinuz", "kernel")  # a link
         await self.write_and_read(files)
+        await files.write("/empty", b"", 0o600)
+        self.assertEqual(await files.read("/empty", 10), b"")
         told = await self.tools.run("debugfs", "-R", "stat /a/b/file", str(self.here / "ext"))
         self.assertIn(b"Mode:  0640", told.stdout)
         self.run_tool("e2fsck", "-f", "-n", self.here / "ext")
@@ -398,6 +435,27 @@ class RealFilesTests(TestCase):
         await self.write_and_read(files)
         await files.write("/user-data", b"#cloud-config\n", 0o600)
         self.assertEqual({each.name for each in await files.listed("/")}, {"a", "user-data"})
+
+    async def test_what_is_not_whole(self) -> None:
+        """debugfs ends with 0 although it had no room for all of a file."""
+        files = self.ext()
+
+        class Cut(Scratch):
+            def size(self, name: str) -> int:
+                return super().size(name) - 1
+
+        cut = ExtFiles(str(self.here / "ext"), self.tools, Cut(self.here / "scratch"))
+        with self.assertRaisesRegex(FilesTrouble, "5999 of the 6000 bytes"):
+            await cut.copied("/boot/vmlinuz-1", "kernel")
+        await files.copied("/boot/vmlinuz-1", "kernel")
+
+    async def test_a_file_that_is_too_large(self) -> None:
+        """Of which there is hardly anything: it would fill all memory with zeros."""
+        files = self.ext()
+        longer = f"sif /boot/vmlinuz-1 size {LARGEST + 1}"
+        self.run_tool("debugfs", "-w", "-R", longer, self.here / "ext")
+        with self.assertRaisesRegex(FilesTrouble, f"more than {LARGEST} bytes"):
+            await files.copied("/boot/vmlinuz-1", "kernel")
 
     async def write_and_read(self, files: Files) -> None:
         for data in (b"first\0\xff" * 5000, b"second"):

@@ -14,6 +14,8 @@ from .kernels import Kernel, order
 #: bytes of one.
 DIRECTORY: Final = "loader/entries"
 MOST, LONGEST = 64, 64 * 1024
+#: Characters of a version: as many as a file's name may have, which is the other one that counts.
+_VERSION: Final = 255
 NAME: Final = re.compile(r"\w[\w.+~@-]*\.conf")
 #: What GRUB puts in their place, which is nothing where nobody has set it.
 _EMPTY: Final = ("$tuned_params", "$tuned_initrd")
@@ -53,7 +55,8 @@ def entry(text: bytes, first_boot: bool) -> BootEntry | None:
     if initrd == "":
         return None
     arguments = _arguments(" ".join(said.get("options", [])), first_boot)
-    return BootEntry(Kernel(kernel, initrd), arguments, " ".join(said.get("version", [])))
+    version = " ".join(said.get("version", []))[:_VERSION]
+    return BootEntry(Kernel(kernel, initrd), arguments, version)
 
 
 def _path(value: str) -> str:

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from ..tools import Tools
-from .files import MOST, Entry, FilesTrouble, checked
+from .files import LARGEST, MOST, Entry, FilesTrouble, checked
 from .store import Scratch
 
 #: Seconds that one call may take.
@@ -12,6 +12,8 @@ _CALL: Final = 120.0
 #: A line of ``ls -p``: /inode/mode/uid/gid/name/size/.
 _LINE: Final = re.compile(rb"/(\d+)/(\d{6})/\d+/\d+/([^/]+)/(\d*)/")
 _REGULAR: Final = b"10"
+#: Of ``stat``: a file, and how many bytes it has.
+_FILE: Final = re.compile(rb"Type: regular\b.*?\bSize: (\d{1,18})\b", re.S)
 
 
 class ExtFiles:
@@ -35,12 +37,24 @@ class ExtFiles:
         )
 
     async def copied(self, path: str, name: str) -> str:
-        """:raises FilesTrouble: when there is no such file."""
+        """:raises FilesTrouble: when there is no such file, or it cannot be copied whole."""
         asked, copy = "/" + "/".join(checked(path)), self._scratch.path(name)
         self._scratch.remove(name)
-        await self._debugfs(f'dump "{asked}" "{copy}"')
-        if not self._scratch.size(name):
+        found = _FILE.search(await self._debugfs(f'stat "{asked}"'))
+        if found is None:
             raise FilesTrouble(f"{self._device}: no file {asked}")
+        size = int(found[1])
+        if size > LARGEST:
+            raise FilesTrouble(f"{self._device}: {asked} has more than {LARGEST} bytes")
+        await self._debugfs(f'dump "{asked}" "{copy}"')
+        # Where there was no room for all of it, debugfs ends with 0 nevertheless.
+        there = self._scratch.size(name)
+        if there != size:
+            self._scratch.remove(name)
+            raise FilesTrouble(
+                f"{self._device}: {asked}: {there} of the {size} bytes could be copied:"
+                " is there memory for it?"
+            )
         return copy
 
     async def read(self, path: str, most: int) -> bytes:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ..tools import Tools
-from .files import Entry, FilesTrouble, checked
+from .files import MOST, Entry, FilesTrouble, checked
 from .store import Scratch
 
 _CALL: Final = 120.0
@@ -18,12 +18,12 @@ class FatFiles:
         self._scratch = scratch
 
     async def listed(self, directory: str) -> tuple[Entry, ...]:
-        """:raises FilesTrouble: when it cannot be read."""
+        """:returns: nothing either where it cannot be read: the others may have what is wanted."""
         path = "/".join(checked(directory, top=True))
         ran = await self._tools.run("mdir", "-b", "-i", self._device, f"::/{path}", seconds=_CALL)
         if not ran.ok:
             return ()
-        lines = ran.stdout.decode("utf-8", "replace").splitlines()
+        lines = ran.stdout.decode("utf-8", "replace").splitlines()[:MOST]
         names = [each.rstrip("/").rpartition("/")[2] for each in lines]
         return tuple(
             Entry(name, not line.endswith("/")) for name, line in zip(names, lines, strict=True)

@@ -9,6 +9,8 @@ from ...errors import Malformed, RescriptumError
 
 #: Bytes of a path, and entries of a directory that are looked at.
 LONGEST, MOST = 1024, 10_000
+#: Bytes of one that is copied: copies are in memory, and a file may be long and have nothing in it.
+LARGEST: Final = 1 << 30
 #: What a path may not have: debugfs and mtools read them as their own.
 _FORBIDDEN: Final = frozenset("\"'\\\n\r\t*?[]")
 
@@ -36,7 +38,8 @@ class Files(Protocol):
     def copied(self, path: str, name: str) -> Awaitable[str]:
         """
         :param name: of the copy, in a directory of ours.
-        :returns: where the copy is. :raises FilesTrouble: when there is no such file.
+        :returns: where the copy is, whole.
+        :raises FilesTrouble: when there is no such file, or no room for it in memory.
         """
 
     def read(self, path: str, most: int) -> Awaitable[bytes]:

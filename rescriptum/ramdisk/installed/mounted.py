@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from ...interfaces import Workers
 from ..tools import Tools
-from .files import MOST, Entry, FilesTrouble, checked
+from .files import LARGEST, MOST, Entry, FilesTrouble, checked
 from .store import Beneath, Scratch
 
 _T = TypeVar("_T")
@@ -45,14 +45,14 @@ class MountedFiles:
         """:raises FilesTrouble: when it cannot be read."""
         asked = checked(directory, top=True)
         await self._mount(_READ)
-        found = await self._on(partial(self._beneath.listed, self._top + asked))
-        return tuple(Entry(name, regular) for name, regular in found[:MOST])
+        found = await self._on(partial(self._beneath.listed, self._top + asked, MOST))
+        return tuple(Entry(name, regular) for name, regular in found)
 
     async def copied(self, path: str, name: str) -> str:
-        """:raises FilesTrouble: when there is no such file."""
+        """:raises FilesTrouble: when there is no such file, or it cannot be copied whole."""
         asked, copy = checked(path), self._scratch.path(name)
         await self._mount(_READ)
-        await self._on(partial(self._beneath.copy, self._top + asked, copy))
+        await self._on(partial(self._beneath.copy, self._top + asked, copy, LARGEST))
         return copy
 
     async def read(self, path: str, most: int) -> bytes:
@@ -84,7 +84,7 @@ class MountedFiles:
     def _system(self) -> tuple[str, ...]:
         """:returns: the directory that the system's own top is."""
         for top in ((), *((each,) for each in self._subvolumes)):
-            if self._beneath.listed((*top, "etc")):
+            if self._beneath.listed((*top, "etc"), 1):
                 return top
         return ()
 

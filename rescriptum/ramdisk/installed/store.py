@@ -1,7 +1,9 @@
 """What is in our hands for a moment: in memory, in a directory that nobody else reads."""
 
+import errno
 import os
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -72,7 +74,7 @@ class Beneath:
             raise
         return fd
 
-    def listed(self, parts: tuple[str, ...]) -> list[tuple[str, bool]]:
+    def listed(self, parts: tuple[str, ...], most: int) -> list[tuple[str, bool]]:
         """:returns: names, and whether each is a file; nothing where there is no directory."""
         try:
             fd = self._opened(parts, False)
@@ -80,12 +82,16 @@ class Beneath:
             return []
         try:
             with os.scandir(fd) as entries:
-                return [(each.name, each.is_file(follow_symlinks=False)) for each in entries]
+                some = islice(entries, most)
+                return [(each.name, each.is_file(follow_symlinks=False)) for each in some]
         finally:
             os.close(fd)
 
-    def copy(self, parts: tuple[str, ...], to: str) -> None:
-        """:raises OSError: when there is no such file, or a link in its place."""
+    def copy(self, parts: tuple[str, ...], to: str, most: int) -> None:
+        """
+        :raises OSError: when there is no such file, or a link in its place, or it has more than
+            ``most`` bytes.
+        """
         *directories, name = parts
         fd = self._opened(tuple(directories), False)
         try:
@@ -93,6 +99,8 @@ class Beneath:
         finally:
             os.close(fd)
         with os.fdopen(source, "rb") as read, open(to, "wb") as written:
+            if os.fstat(read.fileno()).st_size > most:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
             while piece := read.read(1 << 20):
                 written.write(piece)
 
