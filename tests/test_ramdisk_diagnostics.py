@@ -317,6 +317,8 @@ class GraphicsTests(SynchronousTestCase):
         self.assertEqual(graphics.listed(Ran((), 0, rows), 2).verdict, Verdict.PASSED)
         gone = graphics.listed(Ran((), 0, rows), 3)
         self.assertEqual((gone.verdict, gone.detail), (Verdict.FAILED, "2 of 3 answer"))
+        odd = graphics.listed(Ran((), 0, rows.replace(b", 0\n", ", ²\n".encode())), 2)
+        self.assertEqual(odd.verdict, Verdict.PASSED)  # a digit to Python, and no number
         bad = graphics.listed(Ran((), 0, rows.replace(b", 0\n", b", 7\n")), 2)
         self.assertEqual(bad.verdict, Verdict.FAILED)
         self.assertIn("00000000:17:00.0: 7", bad.detail)

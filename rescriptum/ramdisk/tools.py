@@ -8,6 +8,8 @@ from ..errors import RescriptumError
 
 #: Lines that tell nobody why: what dmsetup closes with, whatever it was.
 _NOTHING: Final = ("", "Command failed.")
+#: Characters of the line that does.
+SAID: Final = 300
 
 
 class ToolTrouble(RescriptumError):
@@ -43,10 +45,10 @@ class Ran:
 
     @property
     def said(self) -> str:
-        """Its last line that says anything: why it failed, for people."""
+        """Its last line that says anything, or the beginning of it: why it failed, for people."""
         text = self.stderr or self.stdout.decode("utf-8", "replace")
         lines = [each for each in map(str.strip, text.splitlines()) if each not in _NOTHING]
-        return f"{self.argv[0]}: {lines[-1] if lines else f'exit code {self.status}'}"
+        return f"{self.argv[0]}: {lines[-1][:SAID] if lines else f'exit code {self.status}'}"
 
 
 class Tools(Protocol):

@@ -18,6 +18,7 @@ QUERY: Final = (
 )
 #: Deployment checks: a few seconds.
 DIAGNOSE: Final = ("dcgmi", "diag", "--run", "1")
+_COUNT: Final = re.compile(r"[0-9]{1,18}")
 _FAIL: Final = re.compile(r"\|\s*Fail\b", re.I)
 
 
@@ -39,7 +40,7 @@ def listed(ran: Ran, wanted: int) -> Health:
     rows = [[each.strip() for each in row] for row in rows if len(row) == 4]
     if len(rows) < wanted:
         return Health(Verdict.FAILED, f"{len(rows)} of {wanted} answer")
-    wrong = [row for row in rows if row[3].isdigit() and int(row[3][:18])]
+    wrong = [row for row in rows if _COUNT.fullmatch(row[3]) and int(row[3])]
     if wrong:
         named = ", ".join(f"{row[1]}: {row[3]}" for row in wrong)
         return Health(Verdict.FAILED, f"errors that could not be corrected: {named}")
