@@ -246,7 +246,6 @@ class _Carrier:
             step=step,
             life=order.seconds if batch is None else LONGEST_LIFE,
             secret_refs=order.secret_refs,
-            attested=order.attested,
             batch=batch,
         )
         return issue(self._connection, wanted, self._means.worker(), self._now)

@@ -1,12 +1,23 @@
 """THE table of what an operator may say of each workflow, and of what may be said there."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from typing import Final
 
 from attrs import field, frozen
 
-from ..contract.ramdisk import Diagnose, ImageFormat, Kexec, RootDisk, Wipe
+from ..contract.bmc import PowerAction
+from ..contract.ramdisk import (
+    Diagnose,
+    DiagnosticTest,
+    ImageFormat,
+    Kexec,
+    RootDisk,
+    SeedKind,
+    Wipe,
+    WipeMode,
+)
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON, structured
 from .workflows import WorkflowKind
@@ -14,7 +25,7 @@ from .workflows import WorkflowKind
 _WRONG: Final = "invalid-payload"
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 #: A qcow2 cannot be written as it streams: what is at its end says what comes first.
-_FORMATS: Final = tuple(each.value for each in ImageFormat if each is not ImageFormat.QCOW2)
+_STREAMED: Final = [each for each in ImageFormat if each is not ImageFormat.QCOW2]
 
 
 @frozen
@@ -33,6 +44,10 @@ class Parameter:
     choices: tuple[str, ...] = field(default=())
     kind: type = str
     looked_at: Callable[[object], object] | None = None
+
+
+def _values(choices: Iterable[Enum]) -> tuple[str, ...]:
+    return tuple(str(each.value) for each in choices)
 
 
 def _as(kind: type, name: str) -> Callable[[object], object]:
@@ -60,7 +75,7 @@ _IMAGE: Final = (
     ),
 )
 _DISKS: Final = (
-    Parameter("wipe", "How thoroughly.", choices=("quick", "secure", "crypto")),
+    Parameter("wipe", "How thoroughly.", choices=_values(WipeMode)),
     Parameter("disks", "Their names; without it, all.", kind=list, looked_at=_as(Wipe, "disks")),
 )
 _CMDLINE: Final = Parameter("cmdline", "More for the ramdisk's kernel command line.")
@@ -69,7 +84,7 @@ _CMDLINE: Final = Parameter("cmdline", "More for the ramdisk's kernel command li
 PARAMETERS: Final[Mapping[WorkflowKind, tuple[Parameter, ...]]] = {
     WorkflowKind.DEPLOY: (
         *_IMAGE,
-        Parameter("format", "Of the image.", choices=_FORMATS),
+        Parameter("format", "Of the image.", choices=_values(_STREAMED)),
         *_DISKS,
         Parameter(
             "root_disk",
@@ -77,7 +92,7 @@ PARAMETERS: Final[Mapping[WorkflowKind, tuple[Parameter, ...]]] = {
             kind=dict,
             looked_at=lambda value: structured(RootDisk, value, _WRONG),
         ),
-        Parameter("seed", "What reads the user data.", choices=("nocloud", "ignition")),
+        Parameter("seed", "What reads the user data.", choices=_values(SeedKind)),
         Parameter("user_data_ref", "The secret that is the user data."),
         Parameter(
             "args",
@@ -95,13 +110,13 @@ PARAMETERS: Final[Mapping[WorkflowKind, tuple[Parameter, ...]]] = {
     WorkflowKind.INSPECT: (
         Parameter(
             "diagnose",
-            "What to try out: memory, disk, cpu, gpu; an empty list: all of it.",
+            f"What to try out: {', '.join(_values(DiagnosticTest))}; an empty list: all of it.",
             kind=list,
             looked_at=_as(Diagnose, "tests"),
         ),
         Parameter(
             "seconds",
-            "For each of these, at the most; 60.",
+            f"For each of these, at the most; {Diagnose().seconds}.",
             kind=int,
             looked_at=_as(Diagnose, "seconds"),
         ),
@@ -113,7 +128,7 @@ PARAMETERS: Final[Mapping[WorkflowKind, tuple[Parameter, ...]]] = {
             "action",
             "What to do.",
             required=True,
-            choices=("on", "off", "soft-off", "reset", "cycle", "nmi"),
+            choices=_values(PowerAction),
         ),
     ),
     WorkflowKind.FIRMWARE: (*_IMAGE, Parameter("targets", "Which parts; all.", kind=list)),

@@ -99,7 +99,6 @@ def _on_ramdisk(
     kind: str,
     payload: Callable[[Facts], JSON],
     *,
-    attested: bool = False,
     refs: Callable[[Facts], tuple[str, ...]] = lambda facts: (),
     wanted: Callable[[Facts], bool] = lambda facts: True,
     seconds: int = STEP_SECONDS,
@@ -108,7 +107,7 @@ def _on_ramdisk(
         if not facts.ramdisk:
             return None
         made = payload(facts)
-        return Order(facts.ramdisk, kind, made, refs(facts), attested=attested, seconds=seconds)
+        return Order(facts.ramdisk, kind, made, refs(facts), seconds=seconds)
 
     return Step(
         kind,
@@ -147,7 +146,6 @@ _WIPE: Final = _on_ramdisk(
         "mode": _text(facts, "wipe", "quick"),
         "disks": facts.parameters.get("disks", []),
     },
-    attested=True,
     seconds=WIPE_SECONDS,
 )
 

@@ -95,7 +95,6 @@ class Order:
     payload: JSON
     secret_refs: tuple[str, ...] = ()
     epoch: int = 0
-    attested: bool = False
     seconds: int = STEP_SECONDS
 
 
