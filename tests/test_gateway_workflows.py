@@ -10,7 +10,7 @@ from rescriptum.contract.kinds import KINDS
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import JSON
 from rescriptum.gateway.parameters import PARAMETERS, checked
-from rescriptum.gateway.plans import WORKFLOWS, token_ref
+from rescriptum.gateway.plans import ENTRY_SECONDS, WORKFLOWS, token_ref
 from rescriptum.gateway.records import Machine, StepState, WorkflowState
 from rescriptum.gateway.workflows import (
     APPROVAL_SECONDS,
@@ -29,6 +29,14 @@ from rescriptum.gateway.workflows import (
     decide,
     finishing,
 )
+from rescriptum.ramdisk.collecting import CollectInventory
+from rescriptum.ramdisk.command import MachineKind
+from rescriptum.ramdisk.diagnosing import RunDiagnostics
+from rescriptum.ramdisk.imaging import WriteImage
+from rescriptum.ramdisk.kexec import StartInstalled
+from rescriptum.ramdisk.power import Leave
+from rescriptum.ramdisk.seeding import WriteSeed
+from rescriptum.ramdisk.wiping import WipeDisks
 
 MACHINE = Machine(
     "r1u1",
@@ -360,6 +368,30 @@ class EveryWorkflowTests(SynchronousTestCase):
                 if step.order is not None:
                     step.order(facts)
             self.assertLessEqual(asked, {each.name for each in PARAMETERS[kind]}, kind)
+
+    def test_a_boot_entry_lasts(self) -> None:
+        """
+        What a ramdisk may read of the site's cache goes with it, and a step may take all its time.
+        Approvals may take longer: then the image comes from its source.
+        """
+        for kind, (first, *rest) in WORKFLOWS.items():
+            if first.name == "boot.prepareRamdisk":
+                names = [each.name for each in rest]
+                last = names.index("image.write" if "image.write" in names else "joined")
+                needed = sum(each.seconds for each in rest[: last + 1])
+                self.assertLessEqual(needed, ENTRY_SECONDS, kind)
+
+    def test_an_agent_gives_up_first(self) -> None:
+        """Its result says why; the gateway alone could only say that it has heard of none."""
+        kinds: tuple[type[MachineKind], ...] = (
+            *(WipeDisks, WriteImage, WriteSeed, StartInstalled),
+            *(RunDiagnostics, CollectInventory),
+        )
+        longest = {each.name: each.timeout_s for each in (*kinds, Leave("power.off", lambda: None))}
+        for kind, steps in WORKFLOWS.items():
+            for step in steps:
+                if KINDS.get(step.name) and Role.RAMDISK in KINDS[step.name].roles:
+                    self.assertLessEqual(longest[step.name], step.seconds, (kind, step.name))
 
 
 class ParameterTests(SynchronousTestCase):

@@ -9,9 +9,11 @@ from ..contract.structure import JSON
 from .interlock import WIPE_SECONDS
 from .workflows import STEP_SECONDS, Facts, Order, Step, WorkflowKind
 
+#: For how long an image may be written: it is as much as the ramdisk's agent takes.
+IMAGE_SECONDS: Final = 2 * 3600
 #: For how long a boot entry lives that nobody takes back: its machine reads the image under it, and
 #: a thorough wipe comes before that. Its join token has no longer life.
-ENTRY_SECONDS: Final = 6 * 3600
+ENTRY_SECONDS: Final = WIPE_SECONDS + IMAGE_SECONDS + 4 * STEP_SECONDS
 #: For how long parts of a machine may be tried out: it is as much as the ramdisk's agent takes.
 DIAGNOSE_SECONDS: Final = 5 * 3600
 
@@ -162,7 +164,7 @@ WORKFLOWS: Final[Mapping[WorkflowKind, tuple[Step, ...]]] = {
                 "format": _text(facts, "format", "raw"),
                 "root_disk": facts.parameters.get("root_disk", {}),
             },
-            seconds=2 * 3600,
+            seconds=IMAGE_SECONDS,
         ),
         _on_ramdisk(
             "seed.write",
