@@ -1,4 +1,4 @@
-"""Tests for ``rescriptum.gateway.conducting``, ``conductor`` and ``standings``."""
+"""Tests for ``rescriptum.gateway`` where workflows start, are carried on, and end."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,10 +16,11 @@ from rescriptum.contract.keys import generate, public_jwk, trusted
 from rescriptum.contract.refusals import Rejected
 from rescriptum.contract.structure import JSON
 from rescriptum.gateway import interlock
-from rescriptum.gateway.conducting import Means, cancel, start
 from rescriptum.gateway.conductor import Conductor
+from rescriptum.gateway.ending import cancel
 from rescriptum.gateway.interlock import POWER_SECONDS, WIPE_SECONDS
 from rescriptum.gateway.issuing import approved
+from rescriptum.gateway.means import Means
 from rescriptum.gateway.peers import PATIENCE, Peers
 from rescriptum.gateway.plans import token_ref
 from rescriptum.gateway.records import (
@@ -32,6 +33,7 @@ from rescriptum.gateway.records import (
     WorkflowState,
 )
 from rescriptum.gateway.signing import Draft, Worker, enveloped
+from rescriptum.gateway.starting import start
 from rescriptum.gateway.statements import approval, certificate
 from rescriptum.gateway.stores import (
     batches,

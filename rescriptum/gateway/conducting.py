@@ -1,10 +1,8 @@
-"""Workflows are begun and carried on here, each decision journalled with what it does."""
+"""Workflows are carried on here, each decision journalled with what it does."""
 
-from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 from sqlalchemy import Connection
 
 from ..contract.commands import LONGEST_LIFE
@@ -12,24 +10,14 @@ from ..contract.joining import Role
 from ..contract.kinds import destructive
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON
+from .ending import over
 from .issuing import Issue, issue, needs_approval, released
-from .parameters import checked
+from .means import Means
 from .plans import ENTRY_SECONDS, WORKFLOWS, token_ref
 from .records import Batch, CommandRow, CommandState, StepState, Workflow, WorkflowState
 from .records import WorkflowStep as StepRow
-from .signing import Worker
-from .standings import facts, left, standings
-from .stores import (
-    batches,
-    commands,
-    events,
-    images,
-    leases,
-    machines,
-    secrets,
-    tokens,
-    workflows,
-)
+from .standings import facts, standings
+from .stores import batches, commands, events, secrets, tokens, workflows
 from .trust import trust
 from .workflows import (
     Conclude,
@@ -41,70 +29,10 @@ from .workflows import (
     Wait,
     WorkflowKind,
     decide,
-    finishing,
 )
 
 #: Decisions of one workflow in one transaction.
 _AT_ONCE: Final = 32
-
-
-@frozen(kw_only=True)
-class Means:
-    """
-    What workflows are carried on with.
-
-    :ivar process: whose they are. :ivar new_id: makes names that nothing has.
-    :ivar new_token: makes unguessable texts. :ivar seal: makes of a secret what is stored.
-    :ivar worker: who signs commands; None: they travel unsigned.
-    """
-
-    process: str
-    new_id: Callable[[], str]
-    new_token: Callable[[], str]
-    seal: Callable[[str, bytes], bytes]
-    worker: Callable[[], Worker | None]
-
-
-def start(
-    means: Means,
-    connection: Connection,
-    kind: str,
-    machine: str,
-    parameters: JSON,
-    operator: str,
-    now: int,
-) -> Workflow:
-    """
-    :param parameters: as the table has them; ``image`` names one that the gateway knows.
-    :raises Rejected: ``invalid-payload``, ``not-found``; ``in-use`` while another is about it.
-    """
-    try:
-        chosen = WorkflowKind(kind)
-    except ValueError:
-        kinds = ", ".join(each.value for each in WorkflowKind)
-        raise Rejected("invalid-payload", f"kind: one of {kinds}") from None
-    about = machines.get(connection, machine)
-    said = checked(chosen, _with_image(connection, parameters))
-    if said.get("user_data_ref"):
-        secrets.get(connection, str(said["user_data_ref"]))  # it is there, before a disk is wiped
-    steps = WORKFLOWS[chosen]
-    if not about.macs and any(step.name == "boot.prepareRamdisk" for step in steps):
-        raise Rejected("invalid-payload", f"machine {machine} has no MAC address to boot by")
-    if not about.bmc_address and all(step.needs_bmc for step in steps):
-        raise Rejected("invalid-payload", f"machine {machine} has no BMC")
-    made = Workflow(means.new_id(), chosen.value, about.site, about.name, said, operator, now)
-    rows = [StepRow(made.id, number, step.name) for number, step in enumerate(steps)]
-    workflows.add(connection, made, rows)
-    return made
-
-
-def _with_image(connection: Connection, parameters: JSON) -> JSON:
-    name = parameters.get("image")
-    if name is None:
-        return parameters
-    image = images.get(connection, str(name))
-    rest = {key: value for key, value in parameters.items() if key != "image"}
-    return {"sha256": image.sha256, "url": image.url, "format": image.format, **rest}
 
 
 def carry_on(connection: Connection, means: Means, workflow: str, now: int) -> None:
@@ -173,7 +101,7 @@ class _Carrier:
             decision.reason,
             self._now,
         ):
-            _over(self._connection, self._means, row, self._now)
+            over(self._connection, self._means, row, self._now)
             data: JSON = {"kind": row.kind, "machine": row.machine, "reason": decision.reason}
             self._say(f"workflow.{decision.state.value}", row.id, data)
 
@@ -305,45 +233,3 @@ class _Carrier:
 
     def _say(self, kind: str, subject: str, data: JSON) -> None:
         events.append(self._connection, kind, self._row.site, subject, data, self._now)
-
-
-def cancel(means: Means, connection: Connection, workflow: str, reason: str, now: int) -> bool:
-    """
-    End it, and take back what its agents have not begun.
-
-    :returns: whether it ended by this. :raises Rejected: ``not-found``.
-    """
-    ended = workflows.cancel(connection, workflow, reason, now)
-    if ended:
-        _over(connection, means, workflows.get(connection, workflow), now)
-    return ended
-
-
-def _over(connection: Connection, means: Means, row: Workflow, now: int) -> None:
-    """
-    A workflow is over: nothing more of it is run, nobody joins by its token, and what it has left
-    behind at its site is taken back.
-    """
-    for command in commands.listing(connection, workflow=row.id).items:
-        if not command.state.finished:
-            commands.revoke(connection, command.id, now)
-    with suppress(Rejected):  # not every workflow has one
-        secrets.remove(connection, token_ref(row.id))
-    steps = WORKFLOWS[WorkflowKind(row.kind)]
-    behind = left(connection, workflows.steps(connection, row.id))
-    for order in finishing(steps, behind, leases.read(connection, row.site).epoch):
-        wanted = Issue(
-            id=means.new_id(),
-            node=order.node,
-            kind=order.kind,
-            payload=order.payload,
-            workflow=row.id,
-            step=order.kind,
-            life=order.seconds,
-        )
-        try:
-            issue(connection, wanted, means.worker(), now)
-        except Rejected as e:
-            # It lapses by itself; until then the machine would boot what is over.
-            data: JSON = {"machine": row.machine, "kind": order.kind, "reason": str(e)}
-            events.append(connection, "workflow.left", row.site, row.id, data, now)

@@ -8,7 +8,8 @@ from sqlalchemy import Connection
 from twisted.logger import Logger
 
 from ..contract.refusals import Rejected
-from .conducting import Means, carry_on
+from .conducting import carry_on
+from .means import Means
 from .peers import Peers
 from .stores import processes, workflows
 from .stores.database import Database

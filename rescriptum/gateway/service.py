@@ -29,12 +29,14 @@ from .api.call import Means as OperatorMeans
 from .api.feed import FOLLOWERS, Feed
 from .api.resource import Operators
 from .api.shapes.gateway import Pins
-from .conducting import Means, cancel, start
 from .conductor import Conductor
 from .config import Config
+from .ending import cancel
 from .hub import Hub
 from .keyring import SERVED, Keyring
+from .means import Means
 from .signer import Signer
+from .starting import start
 from .store import pins, prepared, worker
 from .stores import discovered, events, sessions, tokens
 from .stores.database import Database

@@ -41,7 +41,7 @@ class Start(Protocol):
 
 
 class Cancel(Protocol):
-    """See :func:`rescriptum.gateway.conducting.cancel`."""
+    """See :func:`rescriptum.gateway.ending.cancel`."""
 
     def __call__(self, connection: Connection, workflow: str, reason: str, now: int, /) -> bool:
         """:returns: whether it ended by this. :raises Rejected: ``not-found``."""
