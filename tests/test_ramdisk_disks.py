@@ -97,8 +97,16 @@ class ListedTests(SynchronousTestCase):
         )
     )
     def test_whatever_comes(self, value: object) -> None:
-        with contextlib.suppress(Malformed):
-            listed(json.dumps({"blockdevices": [{"name": "x"}, value]}).encode(), {})
+        with contextlib.suppress(Malformed, Rejected):
+            chosen(
+                listed(json.dumps({"blockdevices": [{"name": "x"}, value]}).encode(), {}),
+                RootDisk(),
+            )
+
+    def test_a_name_with_what_only_looks_like_a_number(self) -> None:
+        """A digit to Python, and no number."""
+        odd = evolve(SSD, name="sd1²")
+        self.assertEqual(disks((odd,)), (odd,))
 
 
 class ChosenTests(SynchronousTestCase):

@@ -477,3 +477,11 @@ class RealFilesTests(TestCase):
         ):
             with self.assertRaises(FilesTrouble):
                 await files.write("/a", b"x", 0o600)
+            self.assertEqual(self.scratch.size("written"), 0)  # it may be a secret
+
+    async def test_no_room(self) -> None:
+        """What was to be written is not left lying about either: it may be a secret."""
+        for files in (self.ext(), self.fat()):
+            with self.assertRaises(FilesTrouble):
+                await files.write("/a", b"x" * (9 << 20), 0o600)
+            self.assertEqual(self.scratch.size("written"), 0)

@@ -233,7 +233,7 @@ def _why(each: BlockDevice, smallest: int) -> str:
 def _order(each: BlockDevice) -> tuple[object, ...]:
     """By the slot, and then by the kernel's name with its numbers as numbers (W280)."""
     parts = re.split(r"(\d+)", each.name)
-    numbered = tuple(int(part) if part.isdigit() else part for part in parts)
+    numbered = tuple(int(part) if at % 2 else part for at, part in enumerate(parts))
     return not each.where, each.where, numbered
 
 

@@ -68,31 +68,29 @@ class ExtFiles:
         """:raises FilesTrouble: unless it can be read back."""
         *directories, name = checked(path)
         await self._replay()
-        source = self._scratch.path("written")
-        self._scratch.write("written", data)
         script, here = [], ""
         for each in directories:
             # One that is there must not be made: debugfs says so, and leaves a lost inode behind.
             if all(entry.name != each for entry in await self.listed(here or "/")):
                 script.append(f'mkdir "{here}/{each}"')
             here = f"{here}/{each}"
-        script += [
-            f'cd "{here or "/"}"',
-            f'rm "{name}"',
-            f'write "{source}" "{name}"',
-            f'sif "{name}" mode 0{0o100000 | mode:o}',
-            f'sif "{name}" uid 0',
-            f'sif "{name}" gid 0',
-        ]
-        self._scratch.write("script", "".join(f"{line}\n" for line in script).encode())
-        commands = self._scratch.path("script")
-        ran = await self._tools.run("debugfs", "-w", "-f", commands, self._device, seconds=_CALL)
+        with self._scratch.kept("written", data) as source:
+            script += [
+                f'cd "{here or "/"}"',
+                f'rm "{name}"',
+                f'write "{source}" "{name}"',
+                f'sif "{name}" mode 0{0o100000 | mode:o}',
+                f'sif "{name}" uid 0',
+                f'sif "{name}" gid 0',
+            ]
+            lines = "".join(f"{line}\n" for line in script).encode()
+            with self._scratch.kept("script", lines) as commands:
+                argv = ("debugfs", "-w", "-f", commands, self._device)
+                ran = await self._tools.run(*argv, seconds=_CALL)
         if not ran.ok:
             raise FilesTrouble(ran.said)
         if await self.read(path, len(data) + 1) != data:
             raise FilesTrouble(f"{self._device}: {path} is not what was written")
-        for each in ("written", "script"):
-            self._scratch.remove(each)
 
     async def _replay(self) -> None:
         """

@@ -51,12 +51,10 @@ class FatFiles:
         for each in directories:
             here = f"{here}/{each}"
             await self._tools.run("mmd", "-D", "s", "-i", self._device, here, seconds=_CALL)
-        self._scratch.write("written", data)
-        source = self._scratch.path("written")
-        await self._run("mcopy", "-n", "-o", "-i", self._device, source, f"{here}/{name}")
+        with self._scratch.kept("written", data) as source:
+            await self._run("mcopy", "-n", "-o", "-i", self._device, source, f"{here}/{name}")
         if await self.read(path, len(data) + 1) != data:
             raise FilesTrouble(f"{self._device}: {path} is not what was written")
-        self._scratch.remove("written")
 
     async def _run(self, *argv: str) -> None:
         ran = await self._tools.run(*argv, seconds=_CALL)

@@ -2,7 +2,8 @@
 
 import errno
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,15 @@ class Scratch:
         fd = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
         with os.fdopen(fd, "wb") as file:
             file.write(data)
+
+    @contextmanager
+    def kept(self, name: str, data: bytes) -> Iterator[str]:
+        """:returns: where it is for tools, for as long as they need it: it may be a secret."""
+        self.write(name, data)
+        try:
+            yield self.path(name)
+        finally:
+            self.remove(name)
 
     def read(self, name: str, most: int) -> bytes:
         """:returns: nothing where there is no such file."""
