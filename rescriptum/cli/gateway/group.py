@@ -3,12 +3,13 @@
 from typing import ClassVar
 
 from ..options import Group
+from .events import EventsOptions
 from .init import InitOptions
 from .keys import KeysOptions
 from .machines import AdoptOptions, DiscoveredOptions, ImageOptions, MachineOptions
 from .people import OperatorOptions, PinsOptions, SecretOptions, TrustOptions
 from .sites import LeaseOptions, NodeOptions, SiteOptions, TokenOptions
-from .watch import EventsOptions, WatchOptions
+from .watch import WatchOptions
 from .work import ApproveOptions, BatchOptions, CommandOptions
 from .workflows import DeployOptions, InspectOptions, PowerOptions, WipeOptions, WorkflowOptions
 
