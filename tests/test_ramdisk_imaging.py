@@ -16,7 +16,7 @@ from rescriptum.ramdisk.disks import BlockDevice
 from rescriptum.ramdisk.image.store import END, Disk, DiskTrouble
 from rescriptum.ramdisk.image.writing import StageFailed
 from rescriptum.ramdisk.imaging import ATTEMPTS, Surroundings, WriteImage
-from rescriptum.ramdisk.tools import Ran
+from rescriptum.ramdisk.tools import Ran, ToolTrouble
 from tests.ramdiskcases import MemoryRunning, MemoryTools, sha256
 from tests.webclient import InlineWorkers
 
@@ -71,6 +71,7 @@ class ImagingCase(SynchronousTestCase):
         self.tools = MemoryTools()
         self.disk = Disk
         self.installed: list[BlockDevice] = []
+        self.written: Callable[[BlockDevice], None] = self.installed.append
         self.places: dict[str, list[Callable[[Sink], None]]] = {}
         self.servers: list[Server] = []
         self.waits: list[float] = []
@@ -102,7 +103,7 @@ class ImagingCase(SynchronousTestCase):
             self.every,
             self.tools,
             InlineWorkers(),
-            self.installed.append,
+            self.written,
         )
         return Deferred.fromCoroutine(WriteImage(around, cache).run(self.context, payload))
 
@@ -225,6 +226,45 @@ class FailureTests(ImagingCase):
         self.assertTrue(self.servers[0].stopped)
         self.assertEqual(self.path.read_bytes()[:END], bytes(END))
 
+    def test_a_disk_that_cannot_be_emptied(self) -> None:
+        """It says what came first, and that the disk may boot nevertheless."""
+
+        class Dying(Disk):
+            def empty_ends(self) -> None:
+                if self.read(1, 0) == bytes(1):
+                    raise DiskTrouble("the cable is off")
+                super().empty_ends()
+
+        self.disk = Dying
+        self.places = {f"{CACHE}/{sha256(IMAGE)}": [sends(IMAGE[:-1] + b"y")]}
+        error = self.failureResultOf(self.start(self.payload()), StageFailed).value
+        assert isinstance(error, StageFailed)
+        self.assertEqual((error.stage, error.code), ("verify", "disk-failed"))
+        self.assertTrue(str(error).startswith("verify: it is "), error)
+        self.assertTrue(str(error).endswith("its ends cannot be emptied: the cable is off"), error)
+
+    def test_a_disk_that_cannot_be_remembered(self) -> None:
+        """What comes after it would find no disk: it does not boot either."""
+
+        def forgets(device: BlockDevice) -> None:
+            raise OSError(28, "No space left on device")
+
+        self.written = forgets
+        self.places = {f"{CACHE}/{sha256(IMAGE)}": [sends(IMAGE)]}
+        error = self.failed()
+        self.assertEqual(
+            str(error), "verify: cannot keep which disk has it: No space left on device"
+        )
+
+    def test_a_table_that_cannot_be_read(self) -> None:
+        class Unreadable(Disk):
+            def read(self, count: int, at: int) -> bytes:
+                raise DiskTrouble("a bad sector")
+
+        self.disk = Unreadable
+        self.places = {f"{CACHE}/{sha256(IMAGE)}": [sends(IMAGE)]}
+        self.assertEqual(str(self.failed()), "verify: a bad sector")
+
     def test_no_such_disk(self) -> None:
         """Nothing is asked, and nothing is touched."""
         payload = evolve(self.payload(), root_disk=RootDisk(serial="nope"))
@@ -268,6 +308,18 @@ class SettledTests(ImagingCase):
         self.tools.answers[("blockdev",)] = Ran(("blockdev",), 1, stderr="x\nbusy\n")
         self.places[f"{CACHE}/{sha256(IMAGE)}"] = [sends(IMAGE)]
         self.assertEqual(self.wrote()["warnings"], ["blockdev: busy"])
+
+    def test_tools_that_are_not_there(self) -> None:
+        """Or do not end: no failure, since the image is there and boots."""
+
+        def missing() -> Ran:
+            raise ToolTrouble("there is no sgdisk here")
+
+        image = bytearray(IMAGE)
+        image[4096 : 4096 + 8] = b"EFI PART"
+        self.tools.answers[("sgdisk",)] = missing
+        self.places[f"{CACHE}/{sha256(bytes(image))}"] = [sends(bytes(image))]
+        self.assertEqual(self.wrote(bytes(image))["warnings"], ["there is no sgdisk here"])
 
 
 class ProgressTests(ImagingCase):

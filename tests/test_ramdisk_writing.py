@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -28,10 +29,14 @@ IMAGE = b"\xfa\x33\xc0BOOT" + bytes(range(1, 256)) * (9 * (1 << 20) // 255)
 
 
 class FailingDisk(Disk):
-    """:ivar fails_at: the offset whose write fails; None: none does. :ivar syncs: left to go."""
+    """
+    :ivar fails_at: the offset whose write fails; None: none does. :ivar syncs: left to go.
+    :ivar on_sync: what happens at the next one.
+    """
 
     fails_at: int | None = None
     syncs = 1000
+    on_sync: Callable[[], None] | None = None
 
     def write(self, data: memoryview, at: int) -> None:
         if at == self.fails_at:
@@ -39,6 +44,9 @@ class FailingDisk(Disk):
         super().write(data, at)
 
     def sync(self) -> None:
+        happens, self.on_sync = self.on_sync, None
+        if happens is not None:
+            happens()
         self.syncs -= 1
         if self.syncs < 0:
             raise DiskTrouble("it was not there after all")
@@ -124,6 +132,15 @@ class BegunAgainTests(WritingCase):
         writing.write([IMAGE[5_000_000:]])
         writing.finish(hashlib.sha256(IMAGE).hexdigest())
         self.assertEqual(self.path.read_bytes()[: len(IMAGE)], IMAGE)
+
+    def test_another_length(self) -> None:
+        """What the first answer promised counts no more, although nothing of it had come."""
+        writing = self.writing()
+        writing.begin(0, 1 << 50)
+        writing.begin(0, len(IMAGE))
+        writing.write([IMAGE])
+        writing.finish(hashlib.sha256(IMAGE).hexdigest())
+        self.assertEqual(writing.length, len(IMAGE))
 
     def test_another_image(self) -> None:
         """W296: an image that has changed is begun anew."""
@@ -217,6 +234,48 @@ class FailureTests(WritingCase):
         self.assertEqual(caught.exception.code, "unsupported-image")
         self.assert_nothing_boots()
 
+    def test_the_ends_come_last(self) -> None:
+        """Not even a table's copy at the end is there before the digest is right."""
+        image = IMAGE.ljust(SIZE, b"x")
+        writing = self.writing()
+        writing.begin(0, SIZE)
+        writing.write([image])
+        with self.assertRaises(StageFailed):
+            self.disk.syncs = 0
+            writing.finish(hashlib.sha256(image).hexdigest())
+        self.assert_nothing_boots()
+
+    def test_given_up_while_it_is_finished(self) -> None:
+        """The disk takes its time to sync, and meanwhile nobody wants the image any more."""
+        writing = self.writing()
+        writing.begin(0, None)
+        writing.write([IMAGE])
+        giving_up = threading.Thread(target=writing.abandon)
+        self.disk.on_sync = giving_up.start
+        with self.assertRaises(StageFailed) as caught:
+            writing.finish(hashlib.sha256(IMAGE).hexdigest())
+        giving_up.join()
+        self.assertEqual((caught.exception.stage, caught.exception.code), ("write", "revoked"))
+        self.assert_nothing_boots()
+        for late in (lambda: writing.begin(0, None), lambda: writing.write([IMAGE])):
+            self.assertRaises(StageFailed, late)
+        self.assert_nothing_boots()
+
+    def test_what_nobody_expected(self) -> None:
+        """Nobody waits for a thread that is gone."""
+
+        def out_of_memory() -> None:
+            raise MemoryError("no more of it")
+
+        self.patch(pipeline, "FLUSH", BUFFER)
+        writing = self.writing()
+        writing.begin(0, None)
+        self.disk.on_sync = out_of_memory
+        with self.assertRaises(StageFailed) as caught:
+            for _ in range(100):
+                writing.write([IMAGE])
+        self.assertEqual(str(caught.exception), "write: MemoryError: no more of it")
+
     def test_it_says_so_each_time(self) -> None:
         """Whoever goes on writing is told again; it never waits for a thread that is gone."""
         writing = self.writing()
@@ -241,6 +300,27 @@ class DiskTests(SynchronousTestCase):
         self.addCleanup(disk.close)
         self.assertEqual(disk.read(4096, 4096), b"b" * 4096)
         self.assertEqual((disk.size, disk.sector), (8192, 4096))
+
+    def test_an_end_that_cannot_be_emptied(self) -> None:
+        """The other one is, nevertheless."""
+        path = Path(self.mktemp())
+        path.write_bytes(b"a" * 3 * END)
+        disk = FailingDisk.open(path)
+        self.addCleanup(disk.close)
+        disk.fails_at = 0
+        self.assertRaises(DiskTrouble, disk.empty_ends)
+        self.assertEqual(path.read_bytes()[-END:], bytes(END))
+
+    def test_closed(self) -> None:
+        """What comes too late goes to no file that has the number now."""
+        path = Path(self.mktemp())
+        path.write_bytes(bytes(4096))
+        disk = Disk.open(path)
+        disk.close()
+        with path.open("rb"):
+            with self.assertRaises(DiskTrouble):
+                disk.put(b"x" * 4096, 0)
+            disk.close()
 
     def test_smaller_than_its_ends(self) -> None:
         path = Path(self.mktemp())

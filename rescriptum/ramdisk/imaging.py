@@ -15,9 +15,9 @@ from ..interfaces import Sink, Workers
 from .command import REPORTS, MachineKind, Running
 from .disks import BlockDevice, chosen
 from .image.compression import Compression
-from .image.store import Disk
+from .image.store import Disk, DiskTrouble
 from .image.writing import StageFailed, Writing
-from .tools import Tools
+from .tools import Tools, ToolTrouble
 
 #: Attempts in a row at one source that bring nothing, and seconds between two.
 ATTEMPTS: Final = 3
@@ -113,12 +113,14 @@ class WriteImage(MachineKind):
         writing = Writing(disk, packing)
         try:
             source = await self._written(context, payload, device, writing)
-            table = await around.workers.run(partial(disk.read, disk.sector, disk.sector))
+            table = await around.workers.run(partial(self._noted, disk, device))
+        except BaseException as e:
+            await self._abandoned(writing, e)
+            raise
         finally:
             await around.workers.run(disk.close)
         # Only now: the kernel reads no table anew while somebody has the disk for himself.
         warnings = await self._settled(device, table.startswith(_GPT))
-        around.written(device)
         return {
             "disk": device.name,
             "serial": device.serial,
@@ -155,15 +157,37 @@ class WriteImage(MachineKind):
             )
 
         quiet = around.every(REPORTS, told)
-        whole = False
         try:
             source = await self._received(payload, writing)
             await around.workers.run(partial(writing.finish, payload.sha256.lower()))
-            whole = True
         finally:
             quiet()
-            await around.workers.run(writing.stop if whole else writing.abandon)
         return source
+
+    def _noted(self, disk: Disk, device: BlockDevice) -> bytes:
+        """
+        :returns: where a disk has its table.
+        :raises StageFailed: when a later command could not go on from here.
+        """
+        try:
+            table = disk.read(disk.sector, disk.sector)
+            self._around.written(device)
+        except DiskTrouble as e:
+            raise StageFailed("verify", e) from None
+        except OSError as e:
+            trouble = RescriptumError(f"cannot keep which disk has it: {e.strerror}")
+            raise StageFailed("verify", trouble) from None
+        return table
+
+    async def _abandoned(self, writing: Writing, why: BaseException) -> None:
+        """:raises StageFailed: as ``why`` says, when the disk may boot nevertheless."""
+        try:
+            await self._around.workers.run(writing.abandon)
+        except DiskTrouble as e:
+            stage = why.stage if isinstance(why, StageFailed) else "write"
+            before = str(why).removeprefix(f"{stage}: ") or "it was given up"
+            trouble = DiskTrouble(f"{before}; and its ends cannot be emptied: {e}")
+            raise StageFailed(stage, trouble) from None
 
     async def _received(self, payload: ImageWrite, writing: Writing) -> _Source:
         """:returns: where it came from. :raises StageFailed: when it came from nowhere."""
@@ -211,14 +235,21 @@ class WriteImage(MachineKind):
 
         :returns: what went wrong of it: the image is there nevertheless.
         """
-        run = self._around.tools.run
         said = []
         if guid:
-            said.append(await run("sgdisk", "--move-second-header", device.path, seconds=_SETTLING))
+            said.append(await self._tried("sgdisk", "--move-second-header", device.path))
         for _ in range(_REREADS):
-            read = await run("blockdev", "--rereadpt", device.path, seconds=_SETTLING)
-            if read.ok:
+            read = await self._tried("blockdev", "--rereadpt", device.path)
+            if not read:
                 break
             await self._around.sleep(PAUSE)  # udev looks at it
-        said += [read, await run("udevadm", "settle", seconds=_SETTLING)]
-        return [each.said for each in said if not each.ok]
+        said += [read, await self._tried("udevadm", "settle")]
+        return [each for each in said if each]
+
+    async def _tried(self, *argv: str) -> str:
+        """:returns: what went wrong of it, even that it could not be run; empty: nothing."""
+        try:
+            ran = await self._around.tools.run(*argv, seconds=_SETTLING)
+        except ToolTrouble as e:
+            return str(e)
+        return "" if ran.ok else ran.said

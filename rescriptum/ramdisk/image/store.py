@@ -114,13 +114,20 @@ class Disk:
         :raises DiskTrouble: when they cannot be written.
         """
         count = min(END, self.size)
-        self.zero(0, count)
-        self.zero(self.size - count, count)
+        troubles = []
+        for at in (0, self.size - count):  # the one also where the other cannot be
+            try:
+                self.zero(at, count)
+            except DiskTrouble as e:
+                troubles.append(e)
         self.sync()
+        if troubles:
+            raise troubles[0]
 
     def close(self) -> None:
+        fd, self._fd = self._fd, -1  # its number is somebody else's soon
         with suppress(OSError):  # it was synced where that matters
-            os.close(self._fd)
+            os.close(fd)
 
 
 def _shape(fd: int) -> tuple[int, int]:

@@ -17,18 +17,25 @@ from attrs import frozen
 from ...errors import RescriptumError, Unverified
 from .compression import HEAD, Compression, promised, unpacked
 from .pipe import Broken, Pipe
-from .store import BUFFER, Disk, DiskTrouble, TooLarge, buffer
+from .store import BUFFER, END, Disk, DiskTrouble, TooLarge, buffer
 
 #: Batches of stored bytes that may wait to be unpacked, and buffers that go round.
 _BATCHES, _BUFFERS = 16, 5
 #: Bytes after which the disk is to empty its cache: while others unpack, not all at the end.
 FLUSH: Final = 256 << 20
+_GIVEN_UP: Final = "it was given up"
 
 
 class WrongDigest(Unverified):
     """All of it came, and it is another image."""
 
     code = "digest-mismatch"
+
+
+class GivenUp(RescriptumError):
+    """Whoever wanted the image wants it no more."""
+
+    code = "revoked"
 
 
 class StageFailed(RescriptumError):
@@ -59,7 +66,8 @@ class _Filled:
 
 class Writing:
     """
-    One image, onto one disk. Its methods block, and are called one at a time.
+    One image, onto one disk. Its methods block, and are called one at a time; but for
+    :meth:`abandon`, which may come while another one still runs, and waits for it.
 
     :ivar have: stored bytes that have come. :ivar written: bytes of the disk; any thread may look.
     :ivar length: of all stored bytes, where it is known.
@@ -71,7 +79,9 @@ class Writing:
         self._threads: tuple[threading.Thread, ...] = ()
         self._pipes: tuple[Pipe[_Batch], Pipe[_Filled], Pipe[mmap.mmap]] | None = None
         self._trouble: StageFailed | None = None
-        self._first: _Filled | None = None
+        self._held: list[_Filled] = []
+        self._step = threading.Lock()
+        self._given_up = False
         self.length: int | None = None
         self._hash = hashlib.sha256()
         self.have = self.written = 0
@@ -84,12 +94,16 @@ class Writing:
         :param length: of all stored bytes, where it is known.
         :raises StageFailed: when the disk cannot be written.
         """
-        if self._threads and have == self.have:
-            return
+        with self._step:
+            self._look()
+            self.length = length
+            if not self._threads or have != self.have:
+                self._begin()
+
+    def _begin(self) -> None:
         self.stop()
         self.have = self.written = 0
-        self._hash, self._first, self._trouble = hashlib.sha256(), None, None
-        self.length = length
+        self._hash, self._held, self._trouble = hashlib.sha256(), [], None
         try:
             self._disk.empty_ends()
         except DiskTrouble as e:
@@ -110,15 +124,16 @@ class Writing:
         :param chunks: stored bytes, in order.
         :raises StageFailed: when a later stage has failed; then it does so each time.
         """
-        assert self._pipes is not None
+        pipes = self._pipes
         for chunk in chunks:
             self._hash.update(chunk)
             self.have += len(chunk)
         try:
-            self._pipes[0].put(chunks)
+            if pipes is None:
+                raise Broken
+            pipes[0].put(chunks)
         except Broken:
-            assert self._trouble is not None
-            raise self._trouble from None
+            raise self._failed("write", GivenUp(_GIVEN_UP)) from None
 
     def end(self) -> None:
         """None come for a while: what there is goes on to the disk."""
@@ -129,19 +144,26 @@ class Writing:
 
         :raises StageFailed: when it is not, or the disk says no; then it is to be abandoned.
         """
+        with self._step:
+            self._finish(sha256)
+
+    def _finish(self, sha256: str) -> None:
+        self._look()
         assert self._pipes is not None
         self._pipes[0].close()
         for each in self._threads:
             each.join()
         if self._trouble is not None:
             raise self._trouble
+        self._look()
         found = self._hash.hexdigest()
         if found != sha256:
             raise self._failed("verify", WrongDigest(f"it is {found}, and {sha256} was wanted"))
         try:
             self._disk.sync()  # what is in the middle is there before it can be booted
-            if self._first is not None:
-                self._put(self._first)
+            self._look()
+            for held in reversed(self._held):  # the beginning last
+                self._put(held)
             self._disk.sync()
         except DiskTrouble as e:
             raise self._failed("write", e) from None
@@ -159,8 +181,16 @@ class Writing:
 
         :raises DiskTrouble: when not even that can be written.
         """
-        self.stop()
-        self._disk.empty_ends()
+        self._given_up = True
+        self._break()
+        with self._step:
+            self.stop()
+            self._disk.empty_ends()
+
+    def _look(self) -> None:
+        """:raises StageFailed: when it was given up, meanwhile or before."""
+        if self._given_up:
+            raise self._failed("write", GivenUp(_GIVEN_UP))
 
     def _thread(self, stage: str, work: Callable[[], None]) -> threading.Thread:
         def run() -> None:
@@ -168,7 +198,9 @@ class Writing:
                 work()
             except Broken:
                 pass  # somebody else's trouble
-            except RescriptumError as e:
+            except Exception as e:  # noqa: BLE001 - others would wait for this thread for ever
+                if not isinstance(e, RescriptumError):
+                    e = RescriptumError(f"{type(e).__name__}: {e}")
                 self._failed(stage, e)
                 self._break()
 
@@ -210,8 +242,8 @@ class Writing:
 
     def _write(self, filled: Pipe[_Filled], free: Pipe[mmap.mmap]) -> None:
         for each in filled:
-            if each.at == 0:
-                self._first = each
+            if each.at == 0 or self._disk.size - END < each.at + each.count <= self._disk.size:
+                self._held.append(each)  # three of the buffers at the most
                 continue
             self._put(each)
             free.put(each.data)
