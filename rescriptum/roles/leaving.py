@@ -1,12 +1,13 @@
 """How the ramdisk leaves its machine: into the installed system, or into the dark."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
+from ..errors import RescriptumError
 from ..ramdisk.tools import Tools
 
 #: Seconds that a result may take to reach the gateway before a machine leaves, and between looks.
@@ -33,28 +34,35 @@ class Leaving:
 
     def run(self, steps: Sequence[tuple[str, ...]]) -> None:
         """:param steps: programs: the last one leaves."""
-        self._after(self._programs(steps))
+        self._after(partial(self._programs, steps))
 
     def trigger(self, key: str) -> None:
         """:param key: of the kernel's own console: it needs no program."""
-        self._after(self._keys(key))
+        self._after(partial(self._keys, key))
 
-    def _after(self, leave: Coroutine[Any, Any, None]) -> None:
+    def _after(self, leave: Callable[[], Awaitable[None]]) -> None:
         async def waiting() -> None:
             until = self._seconds() + TELLING
             await self._sleep(TELLING_PAUSE)  # the result itself has to be there first
-            while not await self._told() and self._seconds() < until:
+            while not await self._known() and self._seconds() < until:
                 await self._sleep(TELLING_PAUSE)
-            await leave
+            await leave()
 
         leaving = Deferred.fromCoroutine(waiting())
         leaving.addErrback(lambda failure: _log.failure("Leaving", failure))
+
+    async def _known(self) -> bool:
+        try:
+            return await self._told()
+        except RescriptumError as e:  # the journal, for a moment
+            _log.warn("Leaving: {reason}", reason=str(e))
+            return False
 
     async def _programs(self, steps: Sequence[tuple[str, ...]]) -> None:
         for each in steps:
             ran = await self._tools.run(*each)
             if not ran.ok:
-                _log.error("{said}", said=ran.said)
+                _log.error("Leaving: {reason}", reason=ran.said)
 
     async def _keys(self, key: str) -> None:
         """What is written stays written: the kernel syncs first."""

@@ -1,0 +1,78 @@
+"""Tests for ``rescriptum.roles.leaving``: when the gateway knows, or will not any more."""
+
+from twisted.internet.task import Clock, deferLater
+from twisted.logger import capturedLogs
+from twisted.trial.unittest import SynchronousTestCase
+
+from rescriptum.contract.refusals import Rejected
+from rescriptum.ramdisk.tools import Ran
+from rescriptum.roles.leaving import TELLING, TELLING_PAUSE, Leaving
+from tests.ramdiskcases import MemoryTools
+
+STEPS = (("ip", "link", "set", "eth0", "down"), ("kexec", "-e"))
+
+
+class LeavingTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock, self.tools = Clock(), MemoryTools()
+        self.is_told = False
+        self.leaving = Leaving(self.told, self.sleep, self.tools, self.clock.seconds)
+
+    async def told(self) -> bool:
+        return self.is_told
+
+    async def sleep(self, seconds: float) -> None:
+        await deferLater(self.clock, seconds, lambda: None)
+
+    def test_once_it_is_told(self) -> None:
+        """In order, and not at once: the result itself is made after this is asked for."""
+        self.is_told = True
+        self.leaving.run(STEPS)
+        self.assertEqual(self.tools.asked, [])
+        self.clock.advance(TELLING_PAUSE)
+        self.assertEqual(self.tools.asked, list(STEPS))
+
+    def test_a_gateway_that_is_away(self) -> None:
+        """It is waited for, and then left all the same."""
+        self.leaving.run(STEPS)
+        self.clock.pump([TELLING_PAUSE] * round(TELLING / TELLING_PAUSE - 1))
+        self.assertEqual(self.tools.asked, [])
+        self.clock.advance(TELLING_PAUSE)
+        self.assertEqual(self.tools.asked, list(STEPS))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_a_step_that_fails(self) -> None:
+        """It is said, and the next one is tried: it is the last that leaves."""
+        self.is_told = True
+        self.tools.answers["ip",] = Ran(("ip",), 1, stderr="no such device")
+        self.leaving.run(STEPS)
+        with capturedLogs() as events:
+            self.clock.advance(TELLING_PAUSE)
+        self.assertEqual(self.tools.asked, list(STEPS))
+        self.assertEqual([each["reason"] for each in events], ["ip: no such device"])
+
+    def test_a_journal_that_cannot_be_read(self) -> None:
+        """For a moment: it is asked again, as one whose result is not told."""
+        troubles = [Rejected("journal-unavailable")]
+
+        async def told() -> bool:
+            if troubles:
+                raise troubles.pop()
+            return True
+
+        Leaving(told, self.sleep, self.tools, self.clock.seconds).run(STEPS)
+        self.clock.advance(TELLING_PAUSE)
+        self.assertEqual(self.tools.asked, [])
+        self.clock.advance(TELLING_PAUSE)
+        self.assertEqual(self.tools.asked, list(STEPS))
+
+    def test_a_mistake_of_ours(self) -> None:
+        """It is logged once; nothing was begun."""
+
+        async def told() -> bool:
+            raise OSError("the journal is gone")
+
+        Leaving(told, self.sleep, self.tools, self.clock.seconds).run(STEPS)
+        self.clock.advance(TELLING_PAUSE)
+        self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
+        self.assertEqual(self.tools.asked, [])
