@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -252,6 +253,14 @@ class BeneathTests(SynchronousTestCase):
         error = self.assertRaises(OSError, self.beneath.copy, ("b",), copy, 3)
         self.assertEqual(error.errno, errno.EFBIG)
 
+    def test_what_is_no_file(self) -> None:
+        """A pipe would keep whoever opens it waiting."""
+        os.mkfifo(self.top / "pipe")
+        (self.top / "directory").mkdir()
+        for name in ("pipe", "directory"):
+            self.assertRaises(OSError, self.beneath.read, (name,), 10)
+            self.assertRaises(OSError, self.beneath.copy, (name,), self.mktemp(), 99)
+
     def test_links_lead_nowhere(self) -> None:
         """Not of a directory, and not of the file itself: that is replaced."""
         (self.top / "etc").symlink_to(self.outside.absolute())
@@ -448,6 +457,49 @@ class RealFilesTests(TestCase):
         with self.assertRaisesRegex(FilesTrouble, "5999 of the 6000 bytes"):
             await cut.copied("/boot/vmlinuz-1", "kernel")
         await files.copied("/boot/vmlinuz-1", "kernel")
+
+    async def test_what_is_not_whole_of_fat(self) -> None:
+        """mcopy does the same."""
+        await self.fat().write("/vmlinuz", b"kernel" * 1000, 0o600)
+
+        class Cut(Scratch):
+            def size(self, name: str) -> int:
+                return super().size(name) - 1
+
+        cut = FatFiles(str(self.here / "fat"), self.tools, Cut(self.here / "scratch"))
+        with self.assertRaisesRegex(FilesTrouble, "5999 of the 6000 bytes"):
+            await cut.copied("/vmlinuz", "kernel")
+
+    async def test_a_directory_in_place_of_a_file(self) -> None:
+        """And the other way round: nothing else of the image is touched."""
+        for files in (self.ext(), self.fat()):
+            await files.write("/a/b", b"b", 0o600)
+            await files.write("/c", b"precious", 0o600)
+            with self.assertRaises(FilesTrouble):
+                await files.copied("/a", "copy")
+            with self.assertRaises(FilesTrouble):
+                await files.write("/a", b"x", 0o600)
+            with self.assertRaises(FilesTrouble):
+                await files.write("/a/b/c", b"x", 0o600)
+            self.assertEqual(await files.read("/c", 10), b"precious")
+
+    async def test_a_link_in_place_of_a_directory(self) -> None:
+        """debugfs would say so, and go on in the top of the file system."""
+        files = self.ext()
+        self.run_tool("debugfs", "-w", "-R", "symlink /etc /boot", self.here / "ext")
+        await files.write("/vmlinuz-1", b"precious", 0o600)
+        with self.assertRaisesRegex(FilesTrouble, "/etc is a link or a file, and no directory"):
+            await files.write("/etc/vmlinuz-1", b"x", 0o600)
+        self.assertEqual(await files.read("/vmlinuz-1", 10), b"precious")
+        self.assertEqual(await files.read("/boot/vmlinuz-1", 6), b"kernel")
+
+    async def test_a_file_that_is_too_large_to_be_read(self) -> None:
+        """As a boot entry may be: nobody needs it, and memory would."""
+        for files in (self.ext(), self.fat()):
+            self.patch(sys.modules[type(files).__module__], "READABLE", 5)
+            await files.write("/at", b"12345", 0o600)
+            with self.assertRaisesRegex(FilesTrouble, "more than 5 bytes"):
+                await files.write("/beyond", b"123456", 0o600)
 
     async def test_a_file_that_is_too_large(self) -> None:
         """Of which there is hardly anything: it would fill all memory with zeros."""

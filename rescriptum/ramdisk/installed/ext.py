@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from ..tools import Tools
-from .files import LARGEST, MOST, Entry, FilesTrouble, checked
+from .files import LARGEST, MOST, READABLE, Entry, FilesTrouble, checked
 from .store import Scratch
 
 #: Seconds that one call may take.
@@ -13,6 +13,7 @@ _CALL: Final = 120.0
 _LINE: Final = re.compile(rb"/(\d+)/(\d{6})/\d+/\d+/([^/]+)/(\d*)/")
 _REGULAR: Final = b"10"
 #: Of ``stat``: a file, and how many bytes it has.
+_DIRECTORY: Final = re.compile(rb"Type: directory\b")
 _FILE: Final = re.compile(rb"Type: regular\b.*?\bSize: (\d{1,18})\b", re.S)
 
 
@@ -38,14 +39,17 @@ class ExtFiles:
 
     async def copied(self, path: str, name: str) -> str:
         """:raises FilesTrouble: when there is no such file, or it cannot be copied whole."""
+        return await self._copied(path, name, LARGEST)
+
+    async def _copied(self, path: str, name: str, most: int) -> str:
         asked, copy = "/" + "/".join(checked(path)), self._scratch.path(name)
         self._scratch.remove(name)
         found = _FILE.search(await self._debugfs(f'stat "{asked}"'))
         if found is None:
             raise FilesTrouble(f"{self._device}: no file {asked}")
         size = int(found[1])
-        if size > LARGEST:
-            raise FilesTrouble(f"{self._device}: {asked} has more than {LARGEST} bytes")
+        if size > most:
+            raise FilesTrouble(f"{self._device}: {asked} has more than {most} bytes")
         await self._debugfs(f'dump "{asked}" "{copy}"')
         # Where there was no room for all of it, debugfs ends with 0 nevertheless.
         there = self._scratch.size(name)
@@ -59,7 +63,7 @@ class ExtFiles:
 
     async def read(self, path: str, most: int) -> bytes:
         """:raises FilesTrouble: when there is no such file."""
-        await self.copied(path, "read")
+        await self._copied(path, "read", READABLE)
         data = self._scratch.read("read", most)
         self._scratch.remove("read")
         return data
@@ -71,9 +75,13 @@ class ExtFiles:
         script, here = [], ""
         for each in directories:
             # One that is there must not be made: debugfs says so, and leaves a lost inode behind.
-            if all(entry.name != each for entry in await self.listed(here or "/")):
-                script.append(f'mkdir "{here}/{each}"')
+            there = any(entry.name == each for entry in await self.listed(here or "/"))
             here = f"{here}/{each}"
+            if not there:
+                script.append(f'mkdir "{here}"')
+            # Of a script, debugfs goes on with the next line: it would write to the top.
+            elif not _DIRECTORY.search(await self._debugfs(f'stat "{here}"')):
+                raise FilesTrouble(f"{self._device}: {here} is a link or a file, and no directory")
         with self._scratch.kept("written", data) as source:
             script += [
                 f'cd "{here or "/"}"',

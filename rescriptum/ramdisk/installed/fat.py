@@ -1,12 +1,15 @@
 """FAT by mtools: for what is to be read by label alone (W298)."""
 
+import re
 from typing import Final
 
-from ..tools import Tools
-from .files import MOST, Entry, FilesTrouble, checked
+from ..tools import Ran, Tools
+from .files import LARGEST, MOST, READABLE, Entry, FilesTrouble, checked
 from .store import Scratch
 
 _CALL: Final = 120.0
+#: What ``mdir`` ends with: one file, and how many bytes it has. A directory has two more.
+_FILE: Final = re.compile(rb"^ +1 file +(\d[\d ]{0,20}) bytes", re.M)
 
 
 class FatFiles:
@@ -30,16 +33,32 @@ class FatFiles:
         )
 
     async def copied(self, path: str, name: str) -> str:
-        """:raises FilesTrouble: when there is no such file."""
-        copy = self._scratch.path(name)
-        argv = ("mcopy", "-n", "-o", "-i", self._device, f"::/{'/'.join(checked(path))}", copy)
+        """:raises FilesTrouble: when there is no such file, or it cannot be copied whole."""
+        return await self._copied(path, name, LARGEST)
+
+    async def _copied(self, path: str, name: str, most: int) -> str:
+        asked, copy = f"::/{'/'.join(checked(path))}", self._scratch.path(name)
         self._scratch.remove(name)
-        await self._run(*argv)
+        found = _FILE.search((await self._run("mdir", "-i", self._device, asked)).stdout)
+        if found is None:
+            raise FilesTrouble(f"{self._device}: no file {asked}")
+        size = int(found[1].replace(b" ", b""))
+        if size > most:
+            raise FilesTrouble(f"{self._device}: {asked} has more than {most} bytes")
+        await self._run("mcopy", "-n", "-o", "-i", self._device, asked, copy)
+        # Where there was no room for all of it, mcopy ends with 0 nevertheless.
+        there = self._scratch.size(name)
+        if there != size:
+            self._scratch.remove(name)
+            raise FilesTrouble(
+                f"{self._device}: {asked}: {there} of the {size} bytes could be copied:"
+                " is there memory for it?"
+            )
         return copy
 
     async def read(self, path: str, most: int) -> bytes:
         """:raises FilesTrouble: when there is no such file."""
-        await self.copied(path, "read")
+        await self._copied(path, "read", READABLE)
         data = self._scratch.read("read", most)
         self._scratch.remove("read")
         return data
@@ -56,10 +75,11 @@ class FatFiles:
         if await self.read(path, len(data) + 1) != data:
             raise FilesTrouble(f"{self._device}: {path} is not what was written")
 
-    async def _run(self, *argv: str) -> None:
+    async def _run(self, *argv: str) -> Ran:
         ran = await self._tools.run(*argv, seconds=_CALL)
         if not ran.ok:
             raise FilesTrouble(ran.said)
+        return ran
 
     async def done(self) -> None:
         """mtools have written everything when they end."""

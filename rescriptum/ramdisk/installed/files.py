@@ -9,8 +9,9 @@ from ...errors import Malformed, RescriptumError
 
 #: Bytes of a path, and entries of a directory that are looked at.
 LONGEST, MOST = 1024, 10_000
-#: Bytes of one that is copied: copies are in memory, and a file may be long and have nothing in it.
-LARGEST: Final = 1 << 30
+#: Bytes of one that is copied, and of one that is read: copies are in memory, and a file may be
+#: long and have nothing in it.
+LARGEST, READABLE = 1 << 30, 16 << 20
 #: What a path may not have: debugfs and mtools read them as their own.
 _FORBIDDEN: Final = frozenset("\"'\\\n\r\t*?[]")
 
@@ -43,7 +44,10 @@ class Files(Protocol):
         """
 
     def read(self, path: str, most: int) -> Awaitable[bytes]:
-        """:returns: the first bytes of a file. :raises FilesTrouble: when there is no such file."""
+        """
+        :returns: the first bytes of a file.
+        :raises FilesTrouble: when there is no such file, or it is too large to be looked into.
+        """
 
     def write(self, path: str, data: bytes, mode: int) -> Awaitable[None]:
         """

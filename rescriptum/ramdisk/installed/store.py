@@ -2,11 +2,12 @@
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 _FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -102,15 +103,9 @@ class Beneath:
         :raises OSError: when there is no such file, or a link in its place, or it has more than
             ``most`` bytes.
         """
-        *directories, name = parts
-        fd = self._opened(tuple(directories), False)
-        try:
-            source = os.open(name, os.O_RDONLY | _FLAGS, dir_fd=fd)
-        finally:
-            os.close(fd)
-        with os.fdopen(source, "rb") as read, open(to, "wb") as written:
+        with self._read(parts) as read, open(to, "wb") as written:
             if os.fstat(read.fileno()).st_size > most:
-                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), parts[-1])
             while piece := read.read(1 << 20):
                 written.write(piece)
 
@@ -133,10 +128,17 @@ class Beneath:
 
     def read(self, parts: tuple[str, ...], most: int) -> bytes:
         """:raises OSError: as :meth:`copy` does."""
+        with self._read(parts) as file:
+            return file.read(most)
+
+    def _read(self, parts: tuple[str, ...]) -> BinaryIO:
         *directories, name = parts
-        fd = self._opened(tuple(directories), False)
-        try:
-            with os.fdopen(os.open(name, os.O_RDONLY | _FLAGS, dir_fd=fd), "rb") as file:
-                return file.read(most)
+        above = self._opened(tuple(directories), False)
+        try:  # a pipe would wait for whoever writes to it
+            fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _FLAGS, dir_fd=above)
         finally:
+            os.close(above)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
+            raise OSError(errno.EINVAL, "not a file", name)
+        return os.fdopen(fd, "rb")
