@@ -368,6 +368,7 @@ class InventoryTests(SynchronousTestCase):
         self.assertEqual(bmc(lan), {"address": "10.0.0.9", "mac": "0c:c4:7a:00:00:01"})
         self.assertIsNone(bmc(lan.replace(b"10.0.0.9", b"0.0.0.0")))
         self.assertIsNone(bmc(b"Could not open device"))
+        self.assertIsNone(bmc(lan.replace(b"10.0.0.9", b"10.0.0.1234")))
 
     def test_addresses(self) -> None:
         self.assertEqual(mac(b"52:54:00:12:34:56\n"), "52:54:00:12:34:56")

@@ -23,7 +23,7 @@ _UNSET: Final = re.compile(
     r"( string)?|system serial number|0+|[0f-]+|(0123456789)+|empty|unknown",
     re.I,
 )
-_BMC: Final = re.compile(rb"^IP Address\s*: (\d+\.\d+\.\d+\.\d+)$", re.M)
+_BMC: Final = re.compile(rb"^IP Address\s*: (\d{1,3}(?:\.\d{1,3}){3})$", re.M)
 _BMC_MAC: Final = re.compile(rb"^MAC Address\s*: ([0-9A-Fa-f:]{17})$", re.M)
 
 
