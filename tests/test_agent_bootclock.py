@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.agent.bootclock import corrected, said
+from rescriptum.agent.bootclock import LATEST, corrected, said
 from rescriptum.contract.jose import sign
 from rescriptum.contract.keys import generate
 
@@ -15,6 +15,9 @@ class SaidTests(SynchronousTestCase):
     def test_an_assertion(self) -> None:
         signed = sign("discovery", {"issued_at": MADE}, generate("Ed25519"))
         self.assertEqual(said(signed), MADE)
+        self.assertEqual(
+            said(sign("discovery", {"issued_at": LATEST}, generate("Ed25519"))), LATEST
+        )
 
     def test_something_else(self) -> None:
         key = generate("Ed25519")
@@ -24,6 +27,9 @@ class SaidTests(SynchronousTestCase):
             sign("discovery", {}, key),
             sign("discovery", {"issued_at": "soon"}, key),
             sign("discovery", {"issued_at": -1}, key),
+            sign("discovery", {"issued_at": True}, key),
+            sign("discovery", {"issued_at": LATEST + 1}, key),
+            sign("discovery", {"issued_at": 10**400}, key),
         ):
             self.assertIsNone(said(assertion))
 

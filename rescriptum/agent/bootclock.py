@@ -12,6 +12,8 @@ from ..contract.refusals import Rejected
 #: Seconds that the clock may be behind the assertion, and ahead of the boot that followed it.
 _BEHIND: Final = 60
 _AHEAD: Final = 3600
+#: In Unix seconds, the year 2242: not every kernel's clock can show what comes much later.
+LATEST: Final = (1 << 33) - 1
 
 
 def said(assertion: str) -> int | None:
@@ -23,7 +25,8 @@ def said(assertion: str) -> int | None:
         made = unverified("discovery", assertion).get("issued_at")
     except Rejected:
         return None
-    return made if isinstance(made, int) and made > 0 else None
+    # JSON's true is a number to Python: a second of 1970.
+    return made if type(made) is int and 0 < made <= LATEST else None
 
 
 def corrected(wall: float, made: int | None, uptime: float) -> int | None:
