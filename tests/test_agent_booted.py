@@ -83,6 +83,8 @@ class BootedTests(SynchronousTestCase):
         for said, sentence in (
             (evolve(SAID, gateway="http://gw.example"), "bc.gateway: want https://"),
             (evolve(SAID, gateway="gw.example"), "bc.gateway: want https://HOST"),
+            (evolve(SAID, gateway="https://gw.example:70000"), "bc.gateway: want https://HOST"),
+            (evolve(SAID, gateway="https://gw.example:0"), "bc.gateway: want https://HOST"),
             (evolve(SAID, site="a/b"), "bc.site: want a name"),
             (evolve(SAID, serving_ca_pin="sha256/AA"), "bc.serving_ca_pin: a pin is"),
             (evolve(SAID, join_signing_pin="x"), "bc.join_signing_pin: a pin is"),
@@ -91,6 +93,16 @@ class BootedTests(SynchronousTestCase):
         ):
             (problem,) = self.refused(said)
             self.assertIn(sentence, problem)
+
+    def test_a_host_in_other_letters(self) -> None:
+        """As a line is read of which not all was ASCII: no certificate has such a name."""
+        line = " ".join(SAID.words()).replace(SAID.gateway, "https://gw\ufffd.example")
+        with self.assertRaisesRegex(ConfigError, "bc.gateway: want https://HOST"):
+            booted(line, "/proc/cmdline", Path("/run"))
+
+    def test_the_last_port(self) -> None:
+        said = evolve(SAID, gateway="https://gw.example:65535")
+        self.assertEqual(of(said).agent.gateway_url.port, 65535)
 
     def test_fake_hardware(self) -> None:
         said = evolve(SAID, gateway="http://127.0.0.1:1")

@@ -55,7 +55,13 @@ def url(text: str, scheme: str = "https") -> DecodedURL:
         made = DecodedURL.from_text(text)
     except ValueError:
         made = DecodedURL()
-    if made.scheme not in ("http", "https") or not made.host:
+    port = made.port
+    if (
+        made.scheme not in ("http", "https")
+        or not made.host
+        or not made.host.isascii()  # a certificate's names are
+        or (port is not None and not 0 < port < 65536)
+    ):
         raise ValueError(f"want {scheme}://HOST or {scheme}://HOST:PORT")
     if "@" in text or "?" in text or "#" in text:
         raise ValueError("want a URL without user, query and fragment")
