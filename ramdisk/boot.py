@@ -1,7 +1,7 @@
 """
 Boot a ramdisk in QEMU and say how long it takes until its agent runs.
 
-``boot.py DIRECTORY [amd64|arm64]``: it has a network with nobody on it but a DHCP server, so that
+``boot.py DIRECTORY [amd64|arm64]``, by default as this machine: it has a network with nobody on it but a DHCP server, so that
 it never joins. ``LAB_ACCEL=kvm`` asks for KVM; see lab.md why nothing else does.
 """
 
@@ -21,6 +21,7 @@ MACHINES = {
     "amd64": ("qemu-system-x86_64", "q35", "max", "ttyS0"),
     "arm64": ("qemu-system-aarch64", "virt", "max,pauth-impdef=on", "ttyAMA0"),
 }
+NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 BEGUN, INIT = re.compile(r"Linux version"), re.compile(r"Run /init as")
 RUNS = re.compile(r"rescriptum \S+ ramdisk of ")
 
@@ -58,7 +59,8 @@ def command(directory: Path, architecture: str) -> list[str]:
     ]
 
 
-def main(directory: Path, architecture: str = "amd64") -> int:
+def main(directory: Path, architecture: str = "") -> int:
+    architecture = architecture or NAMES[os.uname().machine]
     qemu = MACHINES[architecture][0]
     if shutil.which(qemu) is None:
         print(f"ramdisk: {qemu} is not here: not booted")

@@ -121,5 +121,3 @@ chmod 0644 "$out/vmlinuz" "$out/initrd.img"
 (cd "$out" && sha256sum vmlinuz initrd.img >SHA256SUMS)
 echo "ramdisk: vmlinuz $(stat -c %s "$out/vmlinuz") bytes, initrd.img $(stat -c %s "$out/initrd.img") bytes" \
   "($(stat -c %s "$work/initrd.cpio") unpacked), in $((SECONDS - started)) s: $out"
-rm -rf "$work"
-"$python" "$here/boot.py" "$out" "$arch"
