@@ -7,7 +7,7 @@ export PYTHONPATH = .
 export PYTHONDONTWRITEBYTECODE = 1
 
 .PHONY: help run loaders test trial check lint types docs reference smoke examples lab lab-all lab-cache bench
-.PHONY: clean ramdisk
+.PHONY: clean ramdisk ramdisk-twice
 
 help:  ## What each target does.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST)
@@ -36,6 +36,11 @@ run/media:
 
 ramdisk: $(VENV)/.dev  ## Build the ramdisk into run/ramdisk (root, mmdebstrap, zstd, cpio).
 	ramdisk/build.sh --out run/ramdisk --python $(BIN)/python
+	$(BIN)/python ramdisk/boot.py run/ramdisk
+
+ramdisk-twice: ramdisk  ## Build the ramdisk once more, and see that it comes out the same byte by byte.
+	ramdisk/build.sh --out run/ramdisk-twice --python $(BIN)/python
+	cd run/ramdisk-twice && sha256sum --check ../ramdisk/SHA256SUMS
 
 loaders: run/boot/SHA256SUMS  ## Assemble the loaders into run/boot.
 
