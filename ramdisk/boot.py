@@ -1,8 +1,8 @@
 """
 Boot a ramdisk in QEMU and say how long it takes until its agent runs.
 
-``boot.py DIRECTORY [amd64|arm64]``, by default as this machine: it has a network with nobody on it but a DHCP server, so that
-it never joins. ``LAB_ACCEL=kvm`` asks for KVM; see lab.md why nothing else does.
+``boot.py DIRECTORY [amd64|arm64]``, by default as this machine. It has a network with nobody on it
+but a DHCP server: it never joins. ``LAB_ACCEL=kvm`` asks for KVM; see lab.md why nothing else does.
 """
 
 import base64
