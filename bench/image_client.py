@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall, react
 
 from rescriptum.cache.client import HostPolicy, ImageClient
-from rescriptum.cache.responses import parsed
+from rescriptum.contract.sources import image_url
 from rescriptum.net.workers import WorkerPool
 from rescriptum.ramdisk.image.compression import unpacked
 from rescriptum.ramdisk.image.store import BUFFER, Disk, buffer
@@ -111,7 +111,7 @@ async def overlapped(
     ended = looking.start(EVERY)
     writing = Writing(disk)
     try:
-        await images.pull(parsed(url), writing, _room).attempt()
+        await images.pull(image_url(url), writing, _room).attempt()
         await disk_threads.run(partial(writing.finish, digest))
     finally:
         looking.stop()
@@ -128,7 +128,7 @@ async def in_turn(
     busy: Busy = {}
     kept = Kept()
     with clocked(busy, "receive"):
-        await images.pull(parsed(url), kept, _room).attempt()
+        await images.pull(image_url(url), kept, _room).attempt()
     with clocked(busy, "hash"):
         hashed = hashlib.sha256()
         for chunk in kept.chunks:

@@ -434,6 +434,7 @@ class ParameterTests(SynchronousTestCase):
             (WorkflowKind.DEPLOY, "sha256", "ab"),
             (WorkflowKind.DEPLOY, "sha256", "A" * 64),
             (WorkflowKind.DEPLOY, "url", "ftp://images/1"),
+            (WorkflowKind.DEPLOY, "url", "http://"),
             (WorkflowKind.DEPLOY, "url", "http://" + "i" * 2042),
             (WorkflowKind.DEPLOY, "format", "qcow2"),
             (WorkflowKind.DEPLOY, "root_disk", {"wnn": "5000c500"}),

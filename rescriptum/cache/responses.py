@@ -7,6 +7,7 @@ from typing import Final
 from attrs import frozen
 from hyperlink import URL
 
+from ..contract.sources import image_url
 from ..errors import Malformed, Refused, Unavailable
 
 #: Redirects of one pull that are followed.
@@ -19,7 +20,6 @@ _PASSING = (408, 425, 429)
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 _RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})", re.ASCII)
 _STRONG = re.compile(r'"[\x21\x23-\x7e]{0,250}"', re.ASCII)
-_SCHEMES = ("http", "https")
 
 #: The one value of a header by its name in lower case; None: there is none, or there are several.
 Header = Callable[[str], str | None]
@@ -100,26 +100,6 @@ def _length(text: str | None) -> int | None:
     return int(text) if text is not None and _NUMBER.fullmatch(text) else None
 
 
-def parsed(text: str) -> URL:
-    """
-    :returns: a URL that an image may be pulled from.
-    :raises Malformed: unless it is an absolute one of HTTP or HTTPS. What is said of it does not
-        repeat it: there may be a secret in it.
-    """
-    if len(text) > _LONGEST or not (text.isascii() and text.isprintable()) or " " in text:
-        raise Malformed(f"not a URL of printable ASCII, up to {_LONGEST} characters")
-    try:
-        url = URL.from_text(text)
-    except ValueError:
-        raise Malformed("not a URL") from None
-    scheme = url.scheme.lower()
-    if scheme not in _SCHEMES or not url.host:
-        raise Malformed("only http:// and https:// URLs are pulled")
-    if url.port is not None and not 0 < url.port < 65536:
-        raise Malformed("not a port")
-    return url.replace(scheme=scheme, fragment="")
-
-
 def moved(status: int, header: Header, url: URL) -> URL | None:
     """
     :param url: that was asked.
@@ -129,7 +109,7 @@ def moved(status: int, header: Header, url: URL) -> URL | None:
     if status not in _MOVED:
         return None
     try:
-        there = parsed(url.click(header("location") or "").to_text())
+        there = image_url(url.click(header("location") or "").to_text())
     except (Malformed, ValueError, NotImplementedError) as e:  # hyperlink has no "0:"
         said = f": {e}" if isinstance(e, Malformed) else ""
         raise Refused(f"the server redirects to where nothing is pulled from{said}") from None

@@ -12,13 +12,13 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..contract.reports import State
+from ..contract.sources import image_url
 from ..contract.specs import CacheImage
 from ..contract.structure import JSON
 from ..errors import Malformed, RescriptumError, Unverified
 from ..values import Content
 from .eviction import evicted
 from .images import CachedImage, is_digest
-from .responses import parsed
 from .runner import Client, Pulls, Trouble
 from .store import CacheDirectory
 
@@ -337,7 +337,7 @@ def _wanted(images: Sequence[CacheImage]) -> tuple[Mapping[str, URL], tuple[Trou
             wrong.append(Trouble(shown, "invalid-digest", reason))
             continue
         try:
-            urls.setdefault(each.sha256, parsed(each.url))
+            urls.setdefault(each.sha256, image_url(each.url))
         except Malformed as e:
             wrong.append(Trouble(each.sha256, "invalid-url", str(e)))
     return urls, tuple(wrong)

@@ -5,6 +5,7 @@ from enum import Enum
 from attrs import field, frozen
 
 from .bounds import many, number, text
+from .sources import LONGEST
 
 
 class WipeMode(Enum):
@@ -71,7 +72,7 @@ class ImageWrite:
     """
 
     sha256: str = field(validator=text(64))
-    url: str = field(validator=text(2048))
+    url: str = field(validator=text(LONGEST))
     format: ImageFormat = ImageFormat.RAW
     root_disk: RootDisk = RootDisk()
 

@@ -19,7 +19,9 @@ from ..contract.ramdisk import (
     WipeMode,
 )
 from ..contract.refusals import Rejected
+from ..contract.sources import LONGEST, image_url
 from ..contract.structure import JSON, structured
+from ..errors import Malformed
 from .workflows import WorkflowKind
 
 _WRONG: Final = "invalid-payload"
@@ -61,8 +63,12 @@ def _digest(value: object) -> None:
 
 
 def _url(value: object) -> None:
-    if not str(value).startswith(("http://", "https://")) or len(str(value)) > 2048:
-        raise Rejected(_WRONG, "not a URL of http or https")
+    if len(str(value)) > LONGEST:
+        raise Rejected(_WRONG, f"more than {LONGEST} characters")
+    try:
+        image_url(str(value))
+    except Malformed as e:
+        raise Rejected(_WRONG, str(e)) from None
 
 
 _IMAGE: Final = (

@@ -13,8 +13,8 @@ from ..agent.booted import INSTALLED_CONFIG, INSTALLED_KEY, Booted, installed
 from ..agent.character import Character
 from ..agent.kinds import AnyKind
 from ..cache.client import HostPolicy, ImageClient, Pull
-from ..cache.responses import parsed
 from ..contract.refusals import Rejected
+from ..contract.sources import image_url
 from ..interfaces import Sink
 from ..net.clocks import boottime
 from ..net.processes import Reactor as ProcessReactor
@@ -164,7 +164,7 @@ class Machine:
         raise Rejected("not-found", f"{place.name}: nothing is written to {place.filesystem}")
 
     def _pull(self, url: str, sink: Sink) -> Pull:
-        return self._images.pull(parsed(url), sink, _room)
+        return self._images.pull(image_url(url), sink, _room)
 
     async def _sleep(self, seconds: float) -> None:
         await deferLater(self._reactor, seconds, lambda: None)

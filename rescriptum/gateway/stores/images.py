@@ -8,13 +8,15 @@ from attrs import evolve
 from sqlalchemy import Connection, RowMapping, delete, select
 
 from ...contract.refusals import Rejected
+from ...contract.sources import LONGEST, image_url
+from ...errors import Malformed
 from ..records import Image, Page
 from .rows import LIMIT, MOST, added, columns, counted, made, named, paged, removed, there
 from .tables import image_sites, images
 from .telling import notify
 
-#: Images that one site is to have; characters of a URL.
-MOST_OF_SITE, URL = MOST, 2048
+#: Images that one site is to have.
+MOST_OF_SITE = MOST
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -97,8 +99,12 @@ def _checked(image: Image) -> Image:
     named("format", image.format)
     if not _SHA256.fullmatch(image.sha256):
         raise Rejected("invalid-message", "sha256: not 64 lower-case hexadecimal digits")
-    if not (0 < len(image.url) <= URL and image.url.isascii() and image.url.isprintable()):
-        raise Rejected("invalid-message", f"url: not 1 to {URL} printable characters")
+    if len(image.url) > LONGEST:
+        raise Rejected("invalid-message", f"url: more than {LONGEST} characters")
+    try:
+        image_url(image.url)
+    except Malformed as e:
+        raise Rejected("invalid-message", f"url: {e}") from None
     return image
 
 
