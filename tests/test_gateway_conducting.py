@@ -309,7 +309,9 @@ class DeployTests(Case):
             self.answer(self.sent(name)[-1])
         self.later(STEP_SECONDS + 1)
         row = self.row(name)
-        self.assertEqual(row.reason, "power.setPower: timeout: a site agent")
+        self.assertEqual(
+            row.reason, "power.setPower: timeout: a site agent never said how it ended"
+        )
         self.assertEqual(self.sent(name)[2].state, CommandState.REVOKED)
 
     def test_cancelled(self) -> None:
@@ -499,6 +501,7 @@ class ApprovalTests(Case):
         self.later(86_400)
         row = self.row(name)
         self.assertEqual(row.state, WorkflowState.FAILED)
+        self.assertEqual(row.reason, "disk.wipe: timeout: nobody approved it")
         self.assertNotIn(
             CommandState.WAITING,
             {each.state for each in self.do(commands.listing, batch=name).items},

@@ -236,7 +236,11 @@ def _next(number: int, step: Step, standing: Standing, facts: Facts) -> Decision
     if step.until is not None and step.until(facts):
         return Conclude(number, StepState.DONE)
     if facts.now >= started + allowed:
-        what = step.waits_for or "its command did not end"
+        what = step.waits_for
+        if standing.awaits_approval:
+            what = "nobody approved it"
+        elif standing.command_sent:  # it may have died, or its machine started anew
+            what = f"{what} never said how it ended"
         return Conclude(number, StepState.FAILED, f"timeout: {what}")
     if standing.command_sent:
         reason = "waits for approval" if standing.awaits_approval else ""
