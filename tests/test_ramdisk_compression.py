@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import lzma
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 
@@ -98,6 +99,22 @@ class UnpackedTests(SynchronousTestCase):
             for size in (1, 5, 1000):
                 self.assertEqual(whole(pack(b"one") + pack(b"") + pack(DISK), size), b"one" + DISK)
                 self.assertEqual(whole(pack(b"one") + bytes(9) + pack(b"two"), size), b"onetwo")
+
+    @given(st.integers(0, 15), st.binary(max_size=40), CUTS)
+    def test_headers_of_gzip(self, fields: int, content: bytes, sizes: list[int]) -> None:
+        """RFC 1952 section 2.3: a check, an extra field, a name and a comment, in any pieces."""
+        flags = 2 * fields
+        header = b"\x1f\x8b\x08" + bytes([flags]) + bytes(5) + b"\xff"
+        if flags & 4:
+            header += len(content).to_bytes(2, "little") + content
+        text = content.replace(b"\0", b"") + b"\0"
+        header += text * (fields >> 2).bit_count()
+        if flags & 2:
+            header += (zlib.crc32(header) & 0xFFFF).to_bytes(2, "little")
+        stored = header + gzip.compress(DISK)[10:] + gzip.compress(b"more")
+        self.assertEqual(b"".join(unpacked(uneven(stored, sizes))), DISK + b"more")
+        much = header + gzip.compress(bytes(9 * PIECE))[10:]
+        self.assertLessEqual(max(map(len, unpacked(uneven(much, sizes)))), PIECE)
 
     def test_what_follows_the_last_member(self) -> None:
         """It is read, since the digest covers it, and does not reach the disk."""
