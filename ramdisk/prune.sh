@@ -10,7 +10,8 @@ for each in zoneinfo doc man locale i18n bash-completion pixmaps lintian common-
   doc-base menu keyrings initramfs-tools dpkg tabset pkgconfig misc polkit-1; do
   rm -rf "usr/share/$each"
 done
-rm -rf usr/share/perl* usr/bin/perl* usr/lib/*/perl* usr/lib/*/gconv usr/lib/klibc* usr/lib/valgrind
+rm -rf usr/share/perl* usr/bin/perl* usr/lib/*/perl* usr/lib/*/gconv usr/lib/klibc* usr/lib/valgrind \
+  usr/lib/linux-image-*
 # The result installs no packages.
 rm -rf usr/lib/apt usr/lib/dpkg usr/bin/apt* usr/bin/dpkg* usr/bin/gpg* usr/lib/gnupg* usr/lib/systemd/system
 rm -rf usr/lib/udev/hwdb.bin usr/lib/udev/hwdb.d
@@ -75,7 +76,7 @@ inside /usr/sbin/depmod "$release"
 
 # Libraries that no program is left for. What is opened by its name alone stays.
 libraries=$(echo usr/lib/*-linux-gnu)
-loader=$(find lib64 usr/lib -maxdepth 1 -name 'ld-linux-*' | head -1)
+loader=$(find lib64/ usr/lib -maxdepth 1 -name 'ld-linux-*' 2>/dev/null | head -1)
 find usr/bin usr/sbin usr/lib/udev usr/lib/python3 usr/lib/python3.11 "$libraries"/device-mapper \
   -type f \( -perm /100 -o -name '*.so' -o -name '*.so.*' \) | while read -r each; do
   inside "/$loader" --list "/$each" 2>/dev/null || :
