@@ -37,6 +37,8 @@ from .runner import MakeRoom
 ANSWER: Final = 30.0
 #: Bytes that are read from a socket at once: a sixteenth of the calls that Twisted makes itself.
 _WIDE: Final = 1 << 20
+#: Bytes that come before it is known what an answer is: its head, and what was read along with it.
+_HEAD: Final = 2 << 20
 
 
 @implementer(IPolicyForHTTPS)
@@ -161,8 +163,10 @@ class Pull:
         url, secret = self._url.replace(userinfo=""), _credentials(self._url)
         for _ in range(REDIRECTS + 1):
             agent, connections = self._client.agent()
+            connections.allowance.left = _HEAD
             try:
                 response = await self._ask(agent, url, secret)
+                connections.allowance.left = None
                 header = partial(_header, response)
                 there = moved(response.code, header, url)
                 if there is None:

@@ -368,6 +368,15 @@ class OddServerTests(CacheCase):
         self.assertEqual(code, "refused")
         self.assertIn("only http:// and https://", reason)
 
+    async def test_a_head_without_end(self) -> None:
+        """It is memory: up to a bound it is read, and a longer one is none."""
+        many = [f"X-{number}: {'x' * 8000}" for number in range(300)]
+        await self.pulled(reply(DATA, *many[:100]))
+        self.begin(self.root / "another")
+        _, url = self.serve(reply(DATA, *many))
+        code, _ = await self.failed(CacheImage(digest(DATA), url))
+        self.assertEqual(code, "unavailable")
+
     async def test_refusals(self) -> None:
         _, url = self.serve(reply(b"", status="404 Not Found"))
         said = await self.failed(CacheImage(digest(DATA), url))
