@@ -71,6 +71,20 @@ class PartitionsTests(SynchronousTestCase):
             "sda: no root file system: sda1 (vfat), sda2 (nothing)",
         )
 
+    def test_a_root_that_is_closed(self) -> None:
+        """Encrypted, or in a volume: what is written to another partition would never be read."""
+        boot, small = part("sda2", "ext4", 2 * GIB), part("sda3", "", 2 * GIB)
+        root = part("sda4", "ext4", label="cloudimg-rootfs")
+        for kind in ("crypto_LUKS", "LVM2_member", "linux_raid_member", "zfs_member"):
+            closed = evolve(small, filesystem=kind)
+            self.assertEqual(root_of(disk(boot, closed)), boot)
+            large = evolve(closed, size=closed.size + 1)
+            typed = evolve(closed, part_type="4f68bce3-e8cd-4db1-96e7-fbcaf984b709")
+            for each in (large, typed):
+                with self.assertRaisesRegex(Rejected, f"sda: its root may be in sda3, a {kind}"):
+                    root_of(disk(boot, each))
+                self.assertEqual(root_of(disk(boot, each, root)), root)
+
     def test_labels(self) -> None:
         """W298: in either case."""
         seed = part("sda1", "vfat", label="CIDATA")

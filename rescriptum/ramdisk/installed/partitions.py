@@ -7,6 +7,8 @@ from ..disks import BlockDevice
 
 #: File systems that a root is on, and how a file gets into each.
 EXT: Final = frozenset({"ext2", "ext3", "ext4"})
+#: What may hold a root that is not seen.
+_CLOSED: Final = frozenset({"crypto_LUKS", "LVM2_member", "linux_raid_member", "zfs_member"})
 BTRFS: Final = "btrfs"
 MOUNTED: Final = frozenset({"xfs", BTRFS})
 #: Of btrfs, what systems are put into: Fedora's name, and that of Ubuntu, Arch and openSUSE.
@@ -39,9 +41,17 @@ def root_of(disk: BlockDevice) -> BlockDevice:
     rooted = [each for each in able if each.part_type in _ROOTS]
     labelled = [each for each in able if "root" in each.label.lower()]
     other = [each for each in able if each.label.lower() not in _NO_ROOTS]
-    for some in (rooted, labelled, other, able):
-        if some:
-            return max(some, key=lambda each: each.size)
+    sure = rooted or labelled
+    found = max(sure or other or able, key=lambda each: each.size, default=None)
+    for each in parts(disk):
+        hidden = each.part_type in _ROOTS or (found is not None and each.size > found.size)
+        if each.filesystem in _CLOSED and hidden and not sure:
+            why = (
+                f"its root may be in {each.name}, a {each.filesystem}, which nothing is written to"
+            )
+            raise Rejected("not-found", f"{disk.name}: {why}")
+    if found is not None:
+        return found
     there = ", ".join(f"{each.name} ({each.filesystem or 'nothing'})" for each in parts(disk))
     raise Rejected("not-found", f"{disk.name}: no root file system: {there or 'no partition'}")
 
