@@ -253,6 +253,22 @@ class KexecTests(InstalledCase):
             self.assertEqual(self.rejected(self.start(Kexec(path))).code, "invalid-payload")
             self.assertEqual(self.rejected(self.start(Kexec("", path))).code, "invalid-payload")
 
+    def test_arguments_that_are_no_line(self) -> None:
+        """A kernel takes one line, and no program an argument with a NUL in it."""
+        for args in ("a\nb", "a\0b", "\x1b[2J"):
+            self.assertEqual(self.rejected(self.start(Kexec(args=args))).code, "invalid-payload")
+        self.assertEqual(self.tools.asked, [])
+        said = self.successResultOf(self.start(Kexec(args='a="b c" $(d) \u00e9')))
+        self.assertEqual(said["arguments"], 'root=UUID=u-1 ro a="b c" $(d) \u00e9')
+
+    def test_a_root_without_a_name(self) -> None:
+        """An image may have emptied its UUID: a kernel would wait for it for ever."""
+        self.disk = evolve(DISK, holds=(evolve(ROOT, uuid=""),))
+        error = self.rejected(self.start())
+        self.assertEqual(error.detail, "sda2 has no UUID to boot by: want root= in args")
+        said = self.successResultOf(self.start(Kexec(args="root=LABEL=system")))
+        self.assertEqual(said["arguments"], "ro root=LABEL=system")
+
     def test_a_partition_for_kernels(self) -> None:
         boot = evolve(ROOT, name="sda1", label="boot", size=1 << 20)
         self.disk = evolve(DISK, holds=(boot, ROOT))

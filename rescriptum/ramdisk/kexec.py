@@ -71,6 +71,8 @@ class StartInstalled(MachineKind):
                 checked(path)
             except Malformed as e:
                 raise Rejected("invalid-payload", str(e)) from None
+        if not payload.args.isprintable():
+            raise Rejected("invalid-payload", "args: want one line of printable text")
         around = self._around
         disk = await around.installed()
         root = root_of(disk)
@@ -186,7 +188,15 @@ def _there(path: str, directory: str) -> str:
 
 
 def _line(root: BlockDevice, arguments: str, more: str) -> str:
-    """An entry that says where the root is knows better: of a volume, or a tree in it."""
+    """
+    An entry that says where the root is knows better: of a volume, or a tree in it.
+
+    :raises Rejected: ``not-found`` when nobody can say it.
+    """
     known = any(each.startswith(("root=", "ostree=")) for each in arguments.split())
     own = "" if known else f"root=UUID={root.uuid} ro"
+    if own and not root.uuid:
+        if not any(each.startswith("root=") for each in more.split()):
+            raise Rejected("not-found", f"{root.name} has no UUID to boot by: want root= in args")
+        own = "ro"
     return " ".join(filter(None, (own, arguments, more.strip())))
