@@ -5,7 +5,7 @@ from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from rescriptum.contract.refusals import Rejected
-from rescriptum.ramdisk.tools import Ran
+from rescriptum.ramdisk.tools import Ran, ToolTrouble
 from rescriptum.roles.leaving import TELLING, TELLING_PAUSE, Leaving
 from tests.ramdiskcases import MemoryTools
 
@@ -50,6 +50,20 @@ class LeavingTests(SynchronousTestCase):
             self.clock.advance(TELLING_PAUSE)
         self.assertEqual(self.tools.asked, list(STEPS))
         self.assertEqual([each["reason"] for each in events], ["ip: no such device"])
+
+    def test_a_step_that_does_not_end(self) -> None:
+        """A driver that hangs keeps no machine from leaving."""
+
+        def hangs() -> Ran:
+            raise ToolTrouble("ip: it had to be ended", "timeout")
+
+        self.is_told = True
+        self.tools.answers["ip",] = hangs
+        self.leaving.run(STEPS)
+        with capturedLogs() as events:
+            self.clock.advance(TELLING_PAUSE)
+        self.assertEqual(self.tools.asked, list(STEPS))
+        self.assertEqual([each["reason"] for each in events], ["ip: it had to be ended"])
 
     def test_a_journal_that_cannot_be_read(self) -> None:
         """For a moment: it is asked again, as one whose result is not told."""

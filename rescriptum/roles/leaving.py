@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from ..errors import RescriptumError
-from ..ramdisk.tools import Tools
+from ..ramdisk.tools import Tools, ToolTrouble
 
 #: Seconds that a result may take to reach the gateway before a machine leaves, and between looks.
 TELLING, TELLING_PAUSE = 20.0, 0.5
@@ -60,9 +60,13 @@ class Leaving:
 
     async def _programs(self, steps: Sequence[tuple[str, ...]]) -> None:
         for each in steps:
-            ran = await self._tools.run(*each)
-            if not ran.ok:
-                _log.error("Leaving: {reason}", reason=ran.said)
+            try:
+                ran = await self._tools.run(*each)
+                reason = "" if ran.ok else ran.said
+            except ToolTrouble as e:
+                reason = str(e)
+            if reason:
+                _log.error("Leaving: {reason}", reason=reason)
 
     async def _keys(self, key: str) -> None:
         """What is written stays written: the kernel syncs first."""
