@@ -299,7 +299,8 @@ class WayTests(OverPostgres, SynchronousTestCase):
             there = threads.submit(lambda: done(other, both, "muc", "ber"))
             for each in (here, there):
                 each.result(60)
-        self.assertEqual(len(tries), 3)
+        # The one that gave way may be in the other's way once more.
+        self.assertGreater(len(tries), 2)
         self.assertEqual([row.beat for row in self.do(leases.rows).values()], [2, 2])
 
     def test_tried_again_only_so_often(self) -> None:
