@@ -4,7 +4,8 @@ import re
 from typing import Final
 
 from ..tools import Tools
-from .files import LARGEST, MOST, READABLE, Entry, FilesTrouble, checked
+from .copies import CopiedFiles
+from .files import MOST, Entry, FilesTrouble, checked
 from .store import Scratch
 
 #: Seconds that one call may take.
@@ -17,13 +18,12 @@ _DIRECTORY: Final = re.compile(rb"Type: directory\b")
 _FILE: Final = re.compile(rb"Type: regular\b.*?\bSize: (\d{1,18})\b", re.S)
 
 
-class ExtFiles:
+class ExtFiles(CopiedFiles):
     """Satisfies :class:`rescriptum.ramdisk.installed.files.Files`."""
 
     def __init__(self, device: str, tools: Tools, scratch: Scratch) -> None:
-        self._device = device
+        super().__init__(device, scratch)
         self._tools = tools
-        self._scratch = scratch
         self._replayed = False
 
     async def listed(self, directory: str) -> tuple[Entry, ...]:
@@ -37,36 +37,12 @@ class ExtFiles:
             if each is not None
         )
 
-    async def copied(self, path: str, name: str) -> str:
-        """:raises FilesTrouble: when there is no such file, or it cannot be copied whole."""
-        return await self._copied(path, name, LARGEST)
+    async def _size(self, file: str) -> int | None:
+        found = _FILE.search(await self._debugfs(f'stat "{file}"'))
+        return None if found is None else int(found[1])
 
-    async def _copied(self, path: str, name: str, most: int) -> str:
-        asked, copy = "/" + "/".join(checked(path)), self._scratch.path(name)
-        self._scratch.remove(name)
-        found = _FILE.search(await self._debugfs(f'stat "{asked}"'))
-        if found is None:
-            raise FilesTrouble(f"{self._device}: no file {asked}")
-        size = int(found[1])
-        if size > most:
-            raise FilesTrouble(f"{self._device}: {asked} has more than {most} bytes")
-        await self._debugfs(f'dump "{asked}" "{copy}"')
-        # Where there was no room for all of it, debugfs ends with 0 nevertheless.
-        there = self._scratch.size(name)
-        if there != size:
-            self._scratch.remove(name)
-            raise FilesTrouble(
-                f"{self._device}: {asked}: {there} of the {size} bytes could be copied:"
-                " is there memory for it?"
-            )
-        return copy
-
-    async def read(self, path: str, most: int) -> bytes:
-        """:raises FilesTrouble: when there is no such file."""
-        await self._copied(path, "read", READABLE)
-        data = self._scratch.read("read", most)
-        self._scratch.remove("read")
-        return data
+    async def _copy(self, file: str, copy: str) -> None:
+        await self._debugfs(f'dump "{file}" "{copy}"')
 
     async def write(self, path: str, data: bytes, mode: int) -> None:
         """:raises FilesTrouble: unless it can be read back."""

@@ -4,7 +4,8 @@ import re
 from typing import Final
 
 from ..tools import Ran, Tools
-from .files import LARGEST, MOST, READABLE, Entry, FilesTrouble, checked
+from .copies import CopiedFiles
+from .files import MOST, Entry, FilesTrouble, checked
 from .store import Scratch
 
 _CALL: Final = 120.0
@@ -12,13 +13,12 @@ _CALL: Final = 120.0
 _FILE: Final = re.compile(rb"^ +1 file +(\d[\d ]{0,20}) bytes", re.M)
 
 
-class FatFiles:
+class FatFiles(CopiedFiles):
     """Satisfies :class:`rescriptum.ramdisk.installed.files.Files`, as far as FAT has modes."""
 
     def __init__(self, device: str, tools: Tools, scratch: Scratch) -> None:
-        self._device = device
+        super().__init__(device, scratch)
         self._tools = tools
-        self._scratch = scratch
 
     async def listed(self, directory: str) -> tuple[Entry, ...]:
         """:returns: nothing either where it cannot be read: the others may have what is wanted."""
@@ -32,36 +32,12 @@ class FatFiles:
             Entry(name, not line.endswith("/")) for name, line in zip(names, lines, strict=True)
         )
 
-    async def copied(self, path: str, name: str) -> str:
-        """:raises FilesTrouble: when there is no such file, or it cannot be copied whole."""
-        return await self._copied(path, name, LARGEST)
+    async def _size(self, file: str) -> int | None:
+        found = _FILE.search((await self._run("mdir", "-i", self._device, f"::{file}")).stdout)
+        return None if found is None else int(found[1].replace(b" ", b""))
 
-    async def _copied(self, path: str, name: str, most: int) -> str:
-        asked, copy = f"::/{'/'.join(checked(path))}", self._scratch.path(name)
-        self._scratch.remove(name)
-        found = _FILE.search((await self._run("mdir", "-i", self._device, asked)).stdout)
-        if found is None:
-            raise FilesTrouble(f"{self._device}: no file {asked}")
-        size = int(found[1].replace(b" ", b""))
-        if size > most:
-            raise FilesTrouble(f"{self._device}: {asked} has more than {most} bytes")
-        await self._run("mcopy", "-n", "-o", "-i", self._device, asked, copy)
-        # Where there was no room for all of it, mcopy ends with 0 nevertheless.
-        there = self._scratch.size(name)
-        if there != size:
-            self._scratch.remove(name)
-            raise FilesTrouble(
-                f"{self._device}: {asked}: {there} of the {size} bytes could be copied:"
-                " is there memory for it?"
-            )
-        return copy
-
-    async def read(self, path: str, most: int) -> bytes:
-        """:raises FilesTrouble: when there is no such file."""
-        await self._copied(path, "read", READABLE)
-        data = self._scratch.read("read", most)
-        self._scratch.remove("read")
-        return data
+    async def _copy(self, file: str, copy: str) -> None:
+        await self._run("mcopy", "-n", "-o", "-i", self._device, f"::{file}", copy)
 
     async def write(self, path: str, data: bytes, mode: int) -> None:
         """:raises FilesTrouble: unless it can be read back."""
