@@ -5,7 +5,7 @@ import select
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier, Thread, get_ident
+from threading import Barrier, Event, Thread, get_ident
 
 from sqlalchemy import Connection, text
 from twisted.internet import reactor
@@ -286,21 +286,27 @@ class WayTests(OverPostgres, SynchronousTestCase):
         other = self.opened()
         half = Barrier(2)
         tries: list[str] = []
+        over = Event()
 
         def both(connection: Connection, first: str, second: str) -> None:
             tries.append(first)
+            if len(tries) > 2:
+                over.wait(30)  # else the one that gave way may be in the other's way once more
             leases.record(connection, first, 1, "s")
             if len(tries) <= 2:
                 half.wait(30)
             leases.record(connection, second, 1, "s")
 
+        def one(database: Database, first: str, second: str) -> None:
+            done(database, both, first, second)
+            over.set()
+
         with ThreadPoolExecutor(2) as threads:
-            here = threads.submit(lambda: done(self.database, both, "ber", "muc"))
-            there = threads.submit(lambda: done(other, both, "muc", "ber"))
+            here = threads.submit(one, self.database, "ber", "muc")
+            there = threads.submit(one, other, "muc", "ber")
             for each in (here, there):
                 each.result(60)
-        # The one that gave way may be in the other's way once more.
-        self.assertGreater(len(tries), 2)
+        self.assertEqual(len(tries), 3)
         self.assertEqual([row.beat for row in self.do(leases.rows).values()], [2, 2])
 
     def test_tried_again_only_so_often(self) -> None:
