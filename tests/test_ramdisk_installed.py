@@ -4,7 +4,6 @@ import errno
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -20,6 +19,7 @@ from rescriptum.contract.refusals import Rejected
 from rescriptum.errors import Malformed
 from rescriptum.net.processes import Reactor
 from rescriptum.ramdisk.disks import BlockDevice
+from rescriptum.ramdisk.installed import copies
 from rescriptum.ramdisk.installed.entries import BootEntry, entry, latest
 from rescriptum.ramdisk.installed.ext import ExtFiles
 from rescriptum.ramdisk.installed.fat import FatFiles
@@ -509,8 +509,8 @@ class RealFilesTests(TestCase):
 
     async def test_a_file_that_is_too_large_to_be_read(self) -> None:
         """As a boot entry may be: nobody needs it, and memory would."""
+        self.patch(copies, "READABLE", 5)
         for files in (self.ext(), self.fat()):
-            self.patch(sys.modules[type(files).__module__], "READABLE", 5)
             await files.write("/at", b"12345", 0o600)
             with self.assertRaisesRegex(FilesTrouble, "more than 5 bytes"):
                 await files.write("/beyond", b"123456", 0o600)
