@@ -23,9 +23,9 @@ from pathlib import Path
 
 from attrs import frozen
 
-from .benchlib import FIRST, HERE, Bar, Results, Sample, Server, end_on_request, ratio, report
+from .benchlib import FIRST, HERE, Bar, Results, Sample, end_on_request, ratio, report
 from .image_client import THREADS
-from .pull import NGINX_CONF
+from .pull import nginx
 
 OURS, IN_TURN, SHELL, QEMU = "rescriptum", "in-turn", "shell", "qemu-img"
 WAYS = (OURS, SHELL, QEMU, IN_TURN)
@@ -221,12 +221,7 @@ def main() -> int:
         root = Path(directory)
         root.chmod(0o755)
         place = Place(root, -(-asked.size * MIB // BLOCK) * BLOCK)
-        conf = root / "nginx.conf"
-        conf.write_text(NGINX_CONF.format(root=root, port=PORT))
-        nginx = Server(
-            "nginx", ["nginx", "-c", str(conf)], "tcp", PORT, log=root / "log", prefix=FIRST
-        )
-        with nginx:
+        with nginx(root, PORT):
             for _ in range(3):  # as benchlib.compare: other work levels out over more rounds
                 rounds_of(asked.rounds, place, results)
                 if all(ratio(results, bar, OURS) >= bar.floor for bar in BARS):

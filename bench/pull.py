@@ -52,6 +52,13 @@ http {{
 """
 
 
+def nginx(root: Path, port: int) -> Server:
+    """:returns: what serves ``images`` in ``root`` over loopback."""
+    conf = root / "nginx.conf"
+    conf.write_text(NGINX_CONF.format(root=root, port=port))
+    return Server("nginx", ["nginx", "-c", str(conf)], "tcp", port, log=root / "log", prefix=FIRST)
+
+
 def make_image(path: Path, size: int) -> str:
     """:returns: the digest of what was written."""
     digest = hashlib.sha256()
@@ -107,12 +114,7 @@ def main() -> int:
         root.chmod(0o755)
         (root / "images").mkdir()
         digest = make_image(root / "images" / "image", size)
-        conf = root / "nginx.conf"
-        conf.write_text(NGINX_CONF.format(root=root, port=PORT))
-        nginx = Server(
-            "nginx", ["nginx", "-c", str(conf)], "tcp", PORT, log=root / "log", prefix=FIRST
-        )
-        with nginx:
+        with nginx(root, PORT):
             for _ in range(3):  # as benchlib.compare: other work levels out over more rounds
                 rounds_of(asked.rounds, digest, size, MEMORY if roomy else root, results)
                 if ratio(results, BAR, OURS) >= BAR.floor:
