@@ -9,17 +9,12 @@ from typing import Final
 from attrs import field, frozen
 
 from ..contract.bounds import many, text
+from ..contract.places import HOST
 
 #: Hosts that are remembered, and addresses of each: beyond, what was spoken to last stays.
 MOST, ADDRESSES = 2048, 16
 
-_PLACE: Final = re.compile(
-    r"(?P<host>\[[0-9A-Fa-f:.]{2,45}\]"
-    # What resolvers fail on does not get to them: an empty label, or one of more than 63.
-    r"|(?=[^:]{1,254}(?::|$))[A-Za-z0-9_][A-Za-z0-9_-]{0,62}(\.[A-Za-z0-9_-]{1,63})*\.?)"
-    r"(:[0-9]{1,5})?",
-    re.ASCII,
-)
+_PLACE: Final = re.compile(rf"(?P<host>{HOST})(:[0-9]{{1,5}})?", re.ASCII)
 
 
 def authority(address: str) -> str:

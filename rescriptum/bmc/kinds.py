@@ -16,12 +16,12 @@ from ..contract.bmc import (
     Operation,
     RotateCredential,
     UpdateFirmware,
-    place,
 )
 from ..contract.bounds import SENTENCE
 from ..contract.commands import LONGEST_RESULT, Command
 from ..contract.joining import Role
 from ..contract.kinds import KINDS
+from ..contract.places import place
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON, plain, rendered, structured
 from ..errors import Unavailable

@@ -8,7 +8,8 @@ from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from ..contract.bmc import BmcRefusal, place
+from ..contract.bmc import BmcRefusal
+from ..contract.places import place
 
 _T = TypeVar("_T")
 

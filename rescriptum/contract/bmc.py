@@ -1,9 +1,7 @@
 """What a BMC is asked: THE table of operations, what each is told, and the codes of its outcome."""
 
-import re
 from collections.abc import Mapping
 from enum import Enum
-from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from attrs import field, frozen
@@ -162,31 +160,6 @@ class BmcOperationRequest:
     username: str = field(default="", validator=text(empty=True))
     args: dict[str, object] = field(factory=dict)
     timeout_s: int = field(default=0, validator=number(0, LONGEST_SECONDS))
-
-
-_PLACE: Final = re.compile(r"(\[[^\]]*\]|[^:]*)(?::0*([0-9]+))?", re.ASCII)
-#: Ports that go without saying: of Redfish, and of IPMI.
-_UNSAID: Final = ("443", "623")
-
-
-def place(address: str) -> str:
-    """
-    :param address: of a BMC: host, or host and port; or whatever a hosted driver calls one.
-    :returns: the same text for each spelling of one host and port; to compare, not to connect to.
-        The ports of Redfish and IPMI are left out: a machine that has both has one power.
-    """
-    text = address.strip().lower()
-    found = _PLACE.fullmatch(text)
-    host, port = (found[1], found[2] or "") if found else (text, "")
-    host = host.removeprefix("[").removesuffix("]").rstrip(".")
-    try:
-        literal = ip_address(host)
-    except ValueError:
-        pass
-    else:
-        mapped = literal.ipv4_mapped if isinstance(literal, IPv6Address) else None
-        host = str(mapped or literal)
-    return host if not port or port in _UNSAID else f"{host} {port}"
 
 
 @frozen

@@ -8,8 +8,9 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Select, func, null, select
 
-from ..contract.bmc import LONGEST_SECONDS, PowerAction, place
+from ..contract.bmc import LONGEST_SECONDS, PowerAction
 from ..contract.kinds import KINDS
+from ..contract.places import place
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON
 from .records import CommandRow, CommandState

@@ -10,18 +10,16 @@ from attrs import frozen
 from hyperlink import DecodedURL
 
 from ..contract.pins import Pin
+from ..contract.places import HOST
 from ..values import MAC, Secret
 
 #: Characters of any text, and parts of a command.
 LONGEST, MOST = 2048, 64
 #: Seconds that anything may take at the most.
 LONGEST_SECONDS: Final = 3600
-#: A host, and perhaps a port. Labels that resolvers fail on are none.
+#: A host, and perhaps a port.
 _PLACE: Final = re.compile(
-    r"(?:\[[0-9A-Fa-f:.]{2,45}\]|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f.]*"
-    r"|(?=[^:]{1,254}(?::|$))[A-Za-z0-9_][A-Za-z0-9_-]{0,62}(?:\.[A-Za-z0-9_-]{1,63})*\.?)"
-    r"(?::[1-9][0-9]{0,4})?",
-    re.ASCII,
+    rf"(?:{HOST}|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f.]*)(?::[1-9][0-9]{{0,4}})?", re.ASCII
 )
 _INTERFACE: Final = re.compile(r"[^\s/:]{1,15}")
 

@@ -1,10 +1,10 @@
-"""Tests for ``rescriptum.contract.bmc``."""
+"""Tests for ``rescriptum.contract.places``."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from rescriptum.contract.bmc import place
+from rescriptum.contract.places import place
 
 SAME = (
     ("192.0.2.9", "192.0.2.9:443", "192.0.2.9:0443", "192.0.2.9:623", "[::ffff:192.0.2.9]"),
