@@ -9,19 +9,11 @@ from ...contract.bounds import many, number
 from ...contract.ramdisk import WipeMode
 from ...contract.structure import JSON
 from ..image.store import END
-from .certificate import DONE, METHODS, NAMED, leaves_out
+from .certificate import DONE, METHODS, NAMED, Try, leaves_out
 from .places import SAMPLE, samples
 
 #: Disks of one certificate, and everything else of which it has several.
 _MOST: Final = 4096
-
-
-@frozen
-class Tried:
-    """One method on one disk."""
-
-    method: str
-    outcome: str
 
 
 @frozen
@@ -56,7 +48,7 @@ class DiskClaim:
     paths: tuple[str, ...] = field(default=(), validator=many(_MOST))
     model: str = ""
     wwn: str = ""
-    tries: tuple[Tried, ...] = field(default=(), validator=many(_MOST))
+    tries: tuple[Try, ...] = field(default=(), validator=many(_MOST))
     sampled: Looked | None = None
     zeroed: tuple[tuple[int, ...], ...] = field(default=(), validator=many(_MOST))
     abilities: JSON = field(factory=dict)
