@@ -5,6 +5,7 @@ from typing import Final
 
 from ..contract.bmc import OPERATIONS
 from ..contract.kinds import KINDS
+from ..contract.ramdisk import Diagnose
 from ..contract.structure import JSON
 from .interlock import WIPE_SECONDS
 from .workflows import STEP_SECONDS, Facts, Order, Step, WorkflowKind
@@ -196,7 +197,7 @@ WORKFLOWS: Final[Mapping[WorkflowKind, tuple[Step, ...]]] = {
             "diagnostics.run",
             lambda facts: {
                 "tests": facts.parameters.get("diagnose", []),
-                "seconds": facts.parameters.get("seconds", 60),
+                "seconds": facts.parameters.get("seconds", Diagnose().seconds),
             },
             wanted=lambda facts: "diagnose" in facts.parameters,
             seconds=DIAGNOSE_SECONDS,
