@@ -33,7 +33,7 @@ class Around:
         that is booted, not of the one for crashes (W306).
     :ivar leave: runs these, one after the other, when the gateway has this command's result.
     :ivar reboot: starts the machine anew, then as well.
-    :ivar systemd: whether that is what runs here. :ivar nics: that are up.
+    :ivar systemd: whether that is what runs here. :ivar nics: those with hardware behind them.
     """
 
     installed: Callable[[], Awaitable[BlockDevice]]

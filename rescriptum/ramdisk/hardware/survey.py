@@ -1,6 +1,7 @@
 """Finding out what a machine is made of: a part that does not tell is a warning, no failure."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from attrs import evolve
 
@@ -13,8 +14,8 @@ from .inventory import Nic, inventory, permanent
 from .lldp import Neighbour
 from .store import KernelFiles
 
-#: Seconds that a BMC may take to tell its address.
-_BMC = 20.0
+#: Seconds that a tool may take: a BMC is slow to tell its address.
+_ASKING: Final = 20.0
 
 
 class Survey:
@@ -73,7 +74,7 @@ class Survey:
 
     async def _said(self, warnings: list[str], *argv: str) -> bytes:
         try:
-            ran = await self._tools.run(*argv, seconds=_BMC)
+            ran = await self._tools.run(*argv, seconds=_ASKING)
         except RescriptumError as e:
             warnings.append(str(e))
             return b""
