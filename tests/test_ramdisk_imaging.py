@@ -15,7 +15,8 @@ from rescriptum.interfaces import Sink
 from rescriptum.ramdisk.disks import BlockDevice
 from rescriptum.ramdisk.image.store import END, Disk, DiskTrouble
 from rescriptum.ramdisk.image.writing import StageFailed
-from rescriptum.ramdisk.imaging import ATTEMPTS, Surroundings, WriteImage
+from rescriptum.ramdisk.imaging import Surroundings, WriteImage
+from rescriptum.ramdisk.receiving import ATTEMPTS
 from rescriptum.ramdisk.tools import Ran, ToolTrouble
 from tests.ramdiskcases import MemoryRunning, MemoryTools, sha256
 from tests.webclient import InlineWorkers
@@ -123,6 +124,77 @@ class ImagingCase(SynchronousTestCase):
         assert isinstance(error, StageFailed)
         self.assertEqual(self.installed, [])
         return error
+
+
+class TakenBackTests(ImagingCase):
+    """Of whom it was: it ends soon, as revoked, and nothing on the disk boots."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.look: Callable[[], None] = lambda: None
+        self.place = f"{CACHE}/{sha256(IMAGE)}"
+        self.places[SOURCE] = [sends(IMAGE)]
+
+    def every(self, seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+        self.look = call
+        return lambda: None
+
+    def take_back(self, sink: Sink | None = None) -> None:
+        self.context.cancelled = True
+        self.look()
+
+    def revoked(self, servers: int) -> None:
+        error = self.failureResultOf(self.start(self.payload()), Rejected).value
+        self.assertEqual(error.code, "revoked")
+        self.assertEqual(len(self.servers), servers)
+        self.assertTrue(all(each.stopped for each in self.servers))
+        self.assertEqual(self.path.read_bytes()[:END], bytes(END))
+        self.assertEqual(self.installed, [])
+
+    def test_while_it_comes(self) -> None:
+        """No other source is asked, nor the same one again."""
+
+        def breaks_off(sink: Sink) -> None:
+            sends(IMAGE[: 2 << 20])(sink)
+            self.take_back()
+            self.assertTrue(self.servers[0].stopped)
+            raise Unavailable("given up")
+
+        self.places[self.place] = [breaks_off]
+        self.revoked(1)
+        self.assertEqual(self.servers[0].attempts, 1)
+
+    def test_between_two_attempts(self) -> None:
+        self.places[self.place] = [is_down]
+
+        async def sleep(seconds: float) -> None:
+            self.take_back()
+
+        self.patch(self, "sleep", sleep)
+        self.revoked(1)
+        self.assertEqual(self.servers[0].attempts, 1)
+
+    def test_when_all_of_it_has_come(self) -> None:
+        """What makes it boot is not written."""
+
+        def comes(sink: Sink) -> None:
+            sends(IMAGE)(sink)
+            self.take_back()
+
+        self.places[self.place] = [comes]
+        self.revoked(1)
+
+    def test_before(self) -> None:
+        self.context.cancelled = True
+
+        def every(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+            call()  # at once
+            return lambda: None
+
+        self.patch(self, "every", every)
+        self.places[self.place] = [sends(IMAGE)]
+        self.revoked(1)
+        self.assertEqual(self.servers[0].attempts, 0)
 
 
 class SourcesTests(ImagingCase):

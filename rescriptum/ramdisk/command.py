@@ -15,10 +15,16 @@ REPORTS = 1.0
 
 
 class Running(Protocol):
-    """A command that runs; :class:`rescriptum.agent.kinds.Context` is one."""
+    """
+    A command that runs; :class:`rescriptum.agent.kinds.Context` is one.
+
+    :ivar cancelled: whether it was taken back: who can stop, does.
+    """
 
     @property
     def command(self) -> Command: ...
+    @property
+    def cancelled(self) -> bool: ...
 
     def secret(self, ref: str) -> Awaitable[Secret]:
         """

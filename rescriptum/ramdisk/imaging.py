@@ -2,26 +2,23 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
-from attrs import field, frozen
-from twisted.logger import Logger
+from attrs import frozen
 
 from ..contract.ramdisk import ImageFormat, ImageWrite
 from ..contract.refusals import Rejected
 from ..contract.structure import JSON
-from ..errors import RescriptumError, Unavailable
+from ..errors import RescriptumError
 from ..interfaces import Sink, Workers
 from .command import REPORTS, MachineKind, Running
 from .disks import BlockDevice, chosen
 from .image.compression import Compression
 from .image.store import Disk, DiskTrouble
 from .image.writing import StageFailed, Writing
+from .receiving import PAUSE, Attempts, Receiving, Source
 from .tools import Tools, ToolTrouble
 
-#: Attempts in a row at one source that bring nothing, and seconds between two.
-ATTEMPTS: Final = 3
-PAUSE: Final = 2.0
 #: Seconds that the kernel and udev may take to see what is on a disk now.
 _SETTLING: Final = 60.0
 _REREADS: Final = 5
@@ -33,21 +30,6 @@ _PACKINGS: Final = {
     ImageFormat.ZSTD: Compression.ZSTD,
     ImageFormat.XZ: Compression.XZ,
 }
-
-
-class Attempts(Protocol):
-    """What brings one image from one place; see :class:`rescriptum.cache.client.Pull`."""
-
-    async def attempt(self) -> None:
-        """
-        Bring what is missing.
-
-        :raises Refused: when the server has it not for us.
-        :raises Unavailable: when it breaks off; what has come stays.
-        """
-
-    def stop(self) -> None:
-        """Give up."""
 
 
 @frozen
@@ -73,14 +55,6 @@ class Surroundings:
     written: Callable[[BlockDevice], None]
 
 
-@frozen
-class _Source:
-    """:ivar name: for people: ``cache`` or ``source``."""
-
-    name: str
-    url: str = field(repr=False)
-
-
 class WriteImage(MachineKind):
     """
     Unless all of the image was written and is what it should be, nothing on its disk boots.
@@ -91,7 +65,6 @@ class WriteImage(MachineKind):
     name = "image.write"
     payload = ImageWrite
     timeout_s = 2 * 3600.0
-    _log = Logger()
 
     def __init__(self, around: Surroundings, cache: str) -> None:
         """:param cache: URL of the site's images, with the grant; empty: there is none."""
@@ -101,7 +74,7 @@ class WriteImage(MachineKind):
     async def run(self, context: Running, payload: ImageWrite) -> JSON:
         """
         :returns: which disk it is on, and where it came from.
-        :raises Rejected: ``not-found`` when there is no such disk.
+        :raises Rejected: ``not-found`` when there is no such disk; ``revoked`` in the middle.
         :raises StageFailed: saying which stage did.
         """
         packing = _PACKINGS.get(payload.format)
@@ -133,11 +106,16 @@ class WriteImage(MachineKind):
 
     async def _written(
         self, context: Running, payload: ImageWrite, device: BlockDevice, writing: Writing
-    ) -> _Source:
+    ) -> Source:
         around, began, before = self._around, context.seconds(), 0
+        digest = payload.sha256.lower()
+        receiving = Receiving(digest, writing, around.pull, around.sleep)
+        cached = [Source("cache", f"{self._cache}/{digest}")] if self._cache else []
 
         def told() -> None:
             nonlocal began, before
+            if context.cancelled:
+                receiving.stop()
             have, length, now = writing.have, writing.length, context.seconds()
             if have < before:
                 began = now  # all of it again, from another place
@@ -158,8 +136,10 @@ class WriteImage(MachineKind):
 
         quiet = around.every(REPORTS, told)
         try:
-            source = await self._received(payload, writing)
-            await around.workers.run(partial(writing.finish, payload.sha256.lower()))
+            source = await receiving.run([*cached, Source("source", payload.url)])
+            if context.cancelled:
+                raise Rejected("revoked")
+            await around.workers.run(partial(writing.finish, digest))
         finally:
             quiet()
         return source
@@ -188,46 +168,6 @@ class WriteImage(MachineKind):
             before = str(why).removeprefix(f"{stage}: ") or "it was given up"
             trouble = DiskTrouble(f"{before}; and its ends cannot be emptied: {e}")
             raise StageFailed(stage, trouble) from None
-
-    async def _received(self, payload: ImageWrite, writing: Writing) -> _Source:
-        """:returns: where it came from. :raises StageFailed: when it came from nowhere."""
-        digest = payload.sha256.lower()
-        cached = [_Source("cache", f"{self._cache}/{digest}")] if self._cache else []
-        reasons = []
-        for source in (*cached, _Source("source", payload.url)):
-            try:
-                await self._from(source, writing)
-            except StageFailed:
-                raise  # no other source mends the disk, or the image
-            except RescriptumError as e:
-                self._log.warn(
-                    "Image {digest}: {source}: {reason}",
-                    digest=digest,
-                    source=source.name,
-                    reason=str(e),
-                )
-                reasons.append(f"{source.name}: {e}")
-            else:
-                return source
-        raise StageFailed("receive", Unavailable("; ".join(reasons)))
-
-    async def _from(self, source: _Source, writing: Writing) -> None:
-        pull = self._around.pull(source.url, writing)
-        failures = 0
-        try:
-            while True:
-                had = writing.have
-                try:
-                    await pull.attempt()
-                except Unavailable:
-                    failures = 0 if writing.have > had else failures + 1
-                    if failures >= ATTEMPTS:
-                        raise
-                else:
-                    return
-                await self._around.sleep(PAUSE)
-        finally:
-            pull.stop()
 
     async def _settled(self, device: BlockDevice, guid: bool) -> list[str]:
         """

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from attrs import define, field
 
@@ -27,13 +27,6 @@ _SPARE: Final = 300.0
 _GONE: Final = ("not mounted", "No such device", "not found", "Invalid argument", "not active")
 
 
-class Taken(Running, Protocol):
-    """A command that may be taken back while it runs."""
-
-    @property
-    def cancelled(self) -> bool: ...
-
-
 class WipeDisks(MachineKind):
     """
     Empties disks. Every one is tried; unless all are verified, the command fails, and its result
@@ -52,7 +45,7 @@ class WipeDisks(MachineKind):
         self._devices = devices
         self._around = around
 
-    async def run(self, context: Taken, payload: Wipe) -> JSON:
+    async def run(self, context: Running, payload: Wipe) -> JSON:
         """
         :returns: a certificate of each disk.
         :raises Incomplete: ``wipe-unverified``, or ``revoked`` in the middle, with the same.
@@ -84,7 +77,7 @@ class _Wiping:
     :ivar complaints: of what does not come apart, or cannot be settled.
     """
 
-    context: Taken
+    context: Running
     wanted: Wipe
     around: Around
     devices: Sequence[BlockDevice]

@@ -46,7 +46,10 @@ class WorkflowCancel(Asked):
     """``workflow cancel``."""
 
     synopsis = "Usage: rescriptum gateway workflow cancel ID"
-    longdesc = "Ends a workflow where it is; what an agent has begun goes on to its end."
+    longdesc = (
+        "Ends a workflow where it is. A wipe or the writing of an image that has begun stops, and "
+        "leaves nothing that boots; what else an agent has begun goes on to its end."
+    )
     takes = ("ID",)
 
     async def ask(self, gateway: Gateway, screen: Screen) -> int:
