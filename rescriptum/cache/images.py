@@ -1,7 +1,6 @@
 """Cached images as values, and what stands beside each on the disk."""
 
 import json
-import re
 from pathlib import Path
 from typing import Final, Self
 
@@ -14,12 +13,6 @@ from ..values import Content, Extent
 LONGEST_SIDECAR: Final = 16 * 1024
 #: The largest whole number that every JSON reader agrees on: a time in ns fits for 285 years.
 _LARGEST: Final = 2**63 - 1
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
-
-
-def is_digest(text: str) -> bool:
-    """:returns: whether it is a SHA-256 in lower-case hex: what files of the cache are called."""
-    return _DIGEST.fullmatch(text) is not None
 
 
 @frozen

@@ -12,8 +12,6 @@ from ..errors import Malformed, Refused, Unavailable
 
 #: Redirects of one pull that are followed.
 REDIRECTS: Final = 3
-#: Characters of a URL, and of a header that is looked at.
-_LONGEST: Final = 4096
 _MOVED = (301, 302, 303, 307, 308)
 #: What another try may get past.
 _PASSING = (408, 425, 429)

@@ -12,13 +12,13 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..contract.reports import State
-from ..contract.sources import image_url
+from ..contract.sources import image_url, is_digest
 from ..contract.specs import CacheImage
 from ..contract.structure import JSON
 from ..errors import Malformed, RescriptumError, Unverified
 from ..values import Content
 from .eviction import evicted
-from .images import CachedImage, is_digest
+from .images import CachedImage
 from .runner import Client, Pulls, Trouble
 from .store import CacheDirectory
 

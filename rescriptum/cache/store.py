@@ -12,9 +12,10 @@ from typing import Final
 from attrs import evolve, frozen
 from twisted.logger import Logger
 
+from ..contract.sources import is_digest
 from ..errors import Malformed, Unavailable, Unverified
 from ..net.directories import sync
-from .images import LONGEST_SIDECAR, CachedImage, Sidecar, is_digest
+from .images import LONGEST_SIDECAR, CachedImage, Sidecar
 
 #: What is being written, and is nothing after a crash.
 _DRAFT: Final = ".pull-"

@@ -1,5 +1,6 @@
-"""Where images come from."""
+"""Where images come from, and what they are known by."""
 
+import re
 from typing import Final
 
 from hyperlink import URL
@@ -10,16 +11,23 @@ from ..errors import Malformed
 LONGEST: Final = 2048
 _LONGEST: Final = 4096
 _SCHEMES: Final = ("http", "https")
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
-def image_url(text: str) -> URL:
+def is_digest(text: str) -> bool:
+    """:returns: whether it is a SHA-256 in lower-case hex, as images and their files are called."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def image_url(text: str, longest: int = _LONGEST) -> URL:
     """
+    :param longest: characters: :data:`LONGEST` of one that somebody names.
     :returns: a URL that an image may be pulled from.
     :raises Malformed: unless it is an absolute one of HTTP or HTTPS. What is said of it does not
         repeat it: there may be a secret in it.
     """
-    if len(text) > _LONGEST or not (text.isascii() and text.isprintable()) or " " in text:
-        raise Malformed(f"not a URL of printable ASCII, up to {_LONGEST} characters")
+    if len(text) > longest or not (text.isascii() and text.isprintable()) or " " in text:
+        raise Malformed(f"not a URL of printable ASCII, up to {longest} characters")
     try:
         url = URL.from_text(text)
     except ValueError:

@@ -4,6 +4,7 @@ from attrs import field, frozen
 
 from ..boot.lease import LONGEST_TTL_MS, SHORTEST_TTL_MS
 from .bounds import many, name, number, text
+from .sources import LONGEST
 
 
 @frozen
@@ -25,7 +26,7 @@ class CacheImage:
     """An image that the site's cache should have. :ivar sha256: of the stored bytes, in hex."""
 
     sha256: str = field(validator=text(64))
-    url: str = field(validator=text(2048))
+    url: str = field(validator=text(LONGEST))
     format: str = field(default="raw", validator=name())
 
 

@@ -1,6 +1,5 @@
 """THE table of what an operator may say of each workflow, and of what may be said there."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Final
@@ -19,13 +18,12 @@ from ..contract.ramdisk import (
     WipeMode,
 )
 from ..contract.refusals import Rejected
-from ..contract.sources import LONGEST, image_url
+from ..contract.sources import LONGEST, image_url, is_digest
 from ..contract.structure import JSON, structured
 from ..errors import Malformed
 from .workflows import WorkflowKind
 
 _WRONG: Final = "invalid-payload"
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 #: A qcow2 cannot be written as it streams: what is at its end says what comes first.
 _STREAMED: Final = [each for each in ImageFormat if each is not ImageFormat.QCOW2]
 
@@ -58,15 +56,13 @@ def _as(kind: type, name: str) -> Callable[[object], object]:
 
 
 def _digest(value: object) -> None:
-    if not _DIGEST.fullmatch(str(value)):
+    if not is_digest(str(value)):
         raise Rejected(_WRONG, "not 64 lower-case hexadecimal digits")
 
 
 def _url(value: object) -> None:
-    if len(str(value)) > LONGEST:
-        raise Rejected(_WRONG, f"more than {LONGEST} characters")
     try:
-        image_url(str(value))
+        image_url(str(value), LONGEST)
     except Malformed as e:
         raise Rejected(_WRONG, str(e)) from None
 

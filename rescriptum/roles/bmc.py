@@ -30,9 +30,9 @@ from ..bmc.redfish.quirks import Profiles
 from ..bmc.store import KnownHosts
 from ..bmc.trust import Trust
 from ..cache.grants import FirmwareGrant, Grants
-from ..cache.images import is_digest
 from ..cache.service import CacheService
 from ..contract.bmc import BmcOperationRequest, BmcRefusal, Operation
+from ..contract.sources import is_digest
 from ..contract.specs import CacheImage
 from ..contract.structure import JSON
 from ..errors import Refused, Unavailable, Unverified

@@ -1,14 +1,12 @@
 """Images of operating systems, and which sites are to have them in their cache."""
 
-import re
 from collections.abc import Collection, Sequence
-from typing import Final
 
 from attrs import evolve
 from sqlalchemy import Connection, RowMapping, delete, select
 
 from ...contract.refusals import Rejected
-from ...contract.sources import LONGEST, image_url
+from ...contract.sources import LONGEST, image_url, is_digest
 from ...errors import Malformed
 from ..records import Image, Page
 from .rows import LIMIT, MOST, added, columns, counted, made, named, paged, removed, there
@@ -17,7 +15,6 @@ from .telling import notify
 
 #: Images that one site is to have.
 MOST_OF_SITE = MOST
-_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def create(connection: Connection, image: Image, now: int) -> Image:
@@ -97,12 +94,10 @@ def remove(connection: Connection, name: str) -> None:
 def _checked(image: Image) -> Image:
     named("image", image.name)
     named("format", image.format)
-    if not _SHA256.fullmatch(image.sha256):
+    if not is_digest(image.sha256):
         raise Rejected("invalid-message", "sha256: not 64 lower-case hexadecimal digits")
-    if len(image.url) > LONGEST:
-        raise Rejected("invalid-message", f"url: more than {LONGEST} characters")
     try:
-        image_url(image.url)
+        image_url(image.url, LONGEST)
     except Malformed as e:
         raise Rejected("invalid-message", f"url: {e}") from None
     return image
