@@ -12,7 +12,6 @@ from ..answers.disarm import Moved, arm_machine
 from ..answers.stores.store import Store
 from ..config import Config
 from ..contract.bmc import (
-    BMC_CODES,
     BmcRefusal,
     BootTarget,
     PowerState,
@@ -26,7 +25,7 @@ from ..power.plan import objection, start
 from ..roles.stores import store_of
 from ..values import printable
 from .power.file import controlled
-from .power.machine import MachineCommand, override_line, waiting
+from .power.machine import MachineCommand, advised, override_line, waiting
 from .power.rehearsal import Rehearsal
 from .power.ways import Ways
 
@@ -203,7 +202,7 @@ class _Installing:
         try:
             data = await self._ways.ask(self._machine, "power.getPower")
         except BmcRefusal as e:
-            raise _Stopped(f"{self._machine.name}: {_said(e)}", "nothing was changed") from None
+            raise _Stopped(f"{self._machine.name}: {advised(e)}", "nothing was changed") from None
         return PowerState(str(data["power"]))
 
     def _plan(self, rehearsal: Rehearsal) -> None:
@@ -243,7 +242,7 @@ class _Installing:
             left = self._disarmed()
             if e.unknown:
                 left += "; nobody knows whether its next boot is one from the network"
-            raise _Stopped(f"{self._machine.name}: pxe: {_said(e)}", left) from None
+            raise _Stopped(f"{self._machine.name}: pxe: {advised(e)}", left) from None
         self._once = True
         self._telling.step("pxe", override_line(data))
         if data.get("once") is False:
@@ -256,7 +255,7 @@ class _Installing:
         try:
             data = await self._ways.ask(self._machine, "power.setPower", args)
         except BmcRefusal as e:
-            text = f"{self._machine.name}: start: {_said(e)}"
+            text = f"{self._machine.name}: start: {advised(e)}"
             if e.unknown:
                 raise _Stopped(
                     text,
@@ -293,9 +292,3 @@ class _Installing:
                     " it boots from the network"
                 )
         return "it is disarmed again"
-
-
-def _said(error: BmcRefusal) -> str:
-    row = BMC_CODES.get(error.code)
-    advice = row.advice if row is not None else ""
-    return f"{str(error).rstrip('.')}. {advice}".rstrip()

@@ -66,19 +66,28 @@ def unknown(machine: Controlled) -> str:
     )
 
 
+def advised(error: BmcRefusal, advice: str | None = None) -> str:
+    """
+    :param advice: None: what its code says.
+    :returns: what went wrong, and what to do about it.
+    """
+    if advice is None:
+        row = BMC_CODES.get(error.code)
+        advice = row.advice if row is not None else ""
+    return f"{str(error).rstrip('.')}. {advice}".rstrip()
+
+
 def explained(machine: Controlled, error: BmcRefusal, writes: bool) -> str:
     """
     :param writes: whether the machine may have been changed.
     :returns: what went wrong, and what to do about it.
     """
+    advice = None
     if error.unknown and writes:
         advice = unknown(machine)
     elif error.code == "timeout":
         advice = BMC_CODES["unreachable"].advice
-    else:
-        row = BMC_CODES.get(error.code)
-        advice = row.advice if row is not None else ""
-    return printable(f"{machine.name}: {str(error).rstrip('.')}. {advice}".rstrip())
+    return printable(f"{machine.name}: {advised(error, advice)}")
 
 
 @frozen
