@@ -1,5 +1,8 @@
 """Tests for ``rescriptum.roles.leaving``: when the gateway knows, or will not any more."""
 
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
 from twisted.internet.task import Clock, deferLater
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
@@ -16,7 +19,11 @@ class LeavingTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock, self.tools = Clock(), MemoryTools()
         self.is_told = False
-        self.leaving = Leaving(self.told, self.sleep, self.tools, self.clock.seconds)
+        self.console = Path(self.mktemp())
+        self.leaving = self.leaves(self.told)
+
+    def leaves(self, told: Callable[[], Awaitable[bool]]) -> Leaving:
+        return Leaving(told, self.sleep, self.tools, self.clock.seconds, self.console)
 
     async def told(self) -> bool:
         return self.is_told
@@ -31,6 +38,26 @@ class LeavingTests(SynchronousTestCase):
         self.assertEqual(self.tools.asked, [])
         self.clock.advance(TELLING_PAUSE)
         self.assertEqual(self.tools.asked, list(STEPS))
+
+    def test_by_the_kernel(self) -> None:
+        """Its disks are written first; and it is the kernel of the machine that was meant."""
+        self.is_told = True
+        said = []
+        self.leaving.trigger("b")
+        for seconds in (TELLING_PAUSE, 1.0):
+            self.clock.advance(seconds)
+            said.append(self.console.read_text())
+        self.assertEqual(said, ["s", "b"])
+        self.assertEqual(self.tools.asked, [])
+
+    def test_a_kernel_that_does_not_listen(self) -> None:
+        """As a container's: that is said."""
+        self.is_told = True
+        self.console.mkdir()
+        self.leaving.trigger("b")
+        self.clock.advance(TELLING_PAUSE)
+        [failure] = self.flushLoggedErrors(IsADirectoryError)
+        self.assertIsInstance(failure.value, OSError)
 
     def test_a_gateway_that_is_away(self) -> None:
         """It is waited for, and then left all the same."""
@@ -74,7 +101,7 @@ class LeavingTests(SynchronousTestCase):
                 raise troubles.pop()
             return True
 
-        Leaving(told, self.sleep, self.tools, self.clock.seconds).run(STEPS)
+        self.leaves(told).run(STEPS)
         self.clock.advance(TELLING_PAUSE)
         self.assertEqual(self.tools.asked, [])
         self.clock.advance(TELLING_PAUSE)
@@ -86,7 +113,7 @@ class LeavingTests(SynchronousTestCase):
         async def told() -> bool:
             raise OSError("the journal is gone")
 
-        Leaving(told, self.sleep, self.tools, self.clock.seconds).run(STEPS)
+        self.leaves(told).run(STEPS)
         self.clock.advance(TELLING_PAUSE)
         self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
         self.assertEqual(self.tools.asked, [])

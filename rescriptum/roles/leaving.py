@@ -12,7 +12,6 @@ from ..ramdisk.tools import Tools, ToolTrouble
 
 #: Seconds that a result may take to reach the gateway before a machine leaves, and between looks.
 TELLING, TELLING_PAUSE = 20.0, 0.5
-SYSRQ = Path("/proc/sysrq-trigger")
 
 _log = Logger()
 
@@ -26,11 +25,14 @@ class Leaving:
         sleep: Callable[[float], Awaitable[None]],
         tools: Tools,
         seconds: Callable[[], float],
+        console: Path,
     ) -> None:
+        """:param console: of the kernel: ``/proc/sysrq-trigger`` of the machine that is left."""
         self._told = told
         self._sleep = sleep
         self._tools = tools
         self._seconds = seconds
+        self._console = console
 
     def run(self, steps: Sequence[tuple[str, ...]]) -> None:
         """:param steps: programs: the last one leaves."""
@@ -71,5 +73,5 @@ class Leaving:
     async def _keys(self, key: str) -> None:
         """What is written stays written: the kernel syncs first."""
         for each in ("s", key):
-            SYSRQ.write_text(each)
+            self._console.write_text(each)
             await self._sleep(1.0)

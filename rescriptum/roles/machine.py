@@ -74,6 +74,7 @@ class Machine:
         self._writer = WorkerPool(reactor, "image", 1)
         self.pools = [self._disk, self._writer]
         self._tools = ProcessTools(reactor)
+        self._root = root
         self._kernel = KernelFiles(root)
         self._devices = BlockDevices(root, self._tools)
         data = booted.agent.data_dir
@@ -89,7 +90,8 @@ class Machine:
         :param told: whether the gateway has every result of the agent.
         :returns: what it makes of an agent that does nothing to its machine.
         """
-        leaving = Leaving(told, self._sleep, self._tools, self._reactor.seconds)
+        console = self._root / "proc/sysrq-trigger"
+        leaving = Leaving(told, self._sleep, self._tools, self._reactor.seconds, console)
         kinds = (*own.kinds, *self._kinds(leaving))
         return evolve(own, kinds=kinds, inventory=self._survey.taken)
 
