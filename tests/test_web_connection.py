@@ -265,6 +265,7 @@ class ReplyTests(ConnectionCase):
             connection, transport = self.connect()
             connection.dataReceived(GET % path)
             self.assertIn(b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", transport.value())
+        self.assertEqual({each.at for each in self.application.done}, {784_111_777.0})
 
     def test_a_route_cannot_end_a_header(self) -> None:
         connection, transport = self.connect()

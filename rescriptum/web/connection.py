@@ -359,7 +359,8 @@ class HTTPConnection(Protocol):
             exchange.transfer.stop()
         if exchange.application is not None:
             unsent = self._wire.unsent() if outcome is not Outcome.SENT else 0
-            done = exchange.finished(outcome, reason, unsent, self._site.clock.seconds())
+            site = self._site
+            done = exchange.finished(outcome, reason, unsent, site.clock.seconds(), site.now())
             self._report(exchange.application, done)
 
     def _report(self, application: Application, done: Finished) -> None:

@@ -43,10 +43,13 @@ class Exchange:
             return "close"
         return "keep-alive" if self.old else ""
 
-    def finished(self, outcome: Outcome, reason: str, unsent: int, now: float) -> Finished:
+    def finished(
+        self, outcome: Outcome, reason: str, unsent: int, now: float, at: float
+    ) -> Finished:
         """
         :param reason: why it ended, where the reply itself does not say.
         :param unsent: bytes of a reply in memory that did not leave.
+        :param now: by the clock that it was begun by. :param at: the same moment, as Unix time.
         """
         decided, sent = self.decided, self.sent
         if self.transfer is not None:
@@ -66,5 +69,5 @@ class Exchange:
             outcome,
             answer.about if answer is not None else None,
             reason,
-            now,
+            at,
         )
